@@ -1,0 +1,42 @@
+# `make demo` and `make test` do everything on a fresh machine with Python, pip and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help demo test check bench format clean
+help:
+	@echo "make demo    install, then the main job on the embedded simulator, with pictures"
+	@echo "make test    install, then the whole test suite"
+	@echo "make check   ruff, mypy --strict on src, import directions"
+	@echo "make bench   every benchmark, with the peers measured in the same run"
+	@echo "make format  rewrite the code in the project's format"
+
+# Reinstalls only when the dependencies changed; the package itself is editable.
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+demo: $(STAMP)
+	$(BIN)/python -m rl_training demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest tests -q
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/test_import_directions.py -q
+
+bench: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(BIN)/python -m rl_training bench sim
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix --exit-zero .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache demo-out
