@@ -33,6 +33,7 @@ class Bank(NamedTuple):
     tile_shape: NDArray[np.int32]  # (T, 2) rows, columns of the tile map
     tile_origin: NDArray[np.float64]  # (T, 3) x0, z0, side of a tile [u]
     tile_map: NDArray[np.int32]  # (T, rows, columns) index into `tiles`
+    tile_base: NDArray[np.int32]  # (T,) index of the slot's first tile: the ground variants that serve beyond its map
     tiles: NDArray[np.uint16]  # (K, TILE_TEXELS), shared by all slots
     # Solids
     wall_count: NDArray[np.int32]

@@ -36,8 +36,14 @@ from typing import NamedTuple
     PITCH_RATE,
     ROLL_RATE,
     VERTICAL,  # vertical speed [u/s]
-) = range(30)
-STATE_COLUMNS = 30
+    LAPS,  # full lengths of the line driven since reset; only new furthest progress counts
+    LAP_STARTED,  # TIME at which the present lap began
+    LAST_LAP,  # duration of the last full lap [s], 0 before the first
+    LINES_INSIDE,  # bit k set: the car's body overlaps start line k
+    LINE_EVENT,  # row of the start line entered during this control step, -1 = none
+    LINE_TIME,  # TIME of that event
+) = range(36)
+STATE_COLUMNS = 36
 
 SUBSTEP = 0.01  # [s]
 SUBSTEPS = 5  # per control step: 20 Hz
