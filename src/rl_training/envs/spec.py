@@ -1,0 +1,131 @@
+"""`EnvSpec`: everything that decides what a policy sees and does. It is saved beside every model, and evaluation, resume
+and export rebuild the env from it and never from flags that might differ.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, TypeVar
+
+from rl_training.errors import ConfigError, did_you_mean
+from rl_training.simulator.randomize import DomainRandomization
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ObservationSpec:
+    """The picture a policy gets: a crop of the camera's frame, resized, grey or RGB, stacked over time."""
+
+    width: int = 160
+    height: int = 120
+    grey: bool = False
+    stack: int = 1
+    channels_first: bool = False
+    camera_width: int = 160  # the frame that is cropped, in the camera's own pixels
+    camera_height: int = 120
+    crop_top: int = 0  # rows and columns cut off the frame before it is resized
+    crop_bottom: int = 0
+    crop_left: int = 0
+    crop_right: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.width, self.height, self.stack, self.camera_width, self.camera_height) < 1:
+            raise ConfigError(f"An observation of {self.width}x{self.height}x{self.stack} has no pixels; expected 1 or more.")
+        if min(self.crop_top, self.crop_bottom, self.crop_left, self.crop_right) < 0:
+            raise ConfigError("A crop cannot be negative; give the rows and columns to cut off each side.")
+        if self.crop_top + self.crop_bottom >= self.camera_height or self.crop_left + self.crop_right >= self.camera_width:
+            raise ConfigError(
+                f"The crop leaves nothing of a {self.camera_width}x{self.camera_height} frame; cut off fewer rows or columns."
+            )
+
+    @property
+    def channels(self) -> int:
+        """Channels of one frame."""
+        return 1 if self.grey else 3
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Shape of one observation, the stack along the channels."""
+        depth = self.channels * self.stack
+        return (depth, self.height, self.width) if self.channels_first else (self.height, self.width, depth)
+
+
+# The view of the presets: the lower two thirds of the frame at half size, in grey, with one frame of history.
+POLICY_VIEW = ObservationSpec(width=80, height=40, grey=True, stack=2, channels_first=True, crop_top=40)
+
+
+@dataclass(frozen=True)
+class ActionSpec:
+    """What a policy may ask of the car: steering in ±steer_limit, throttle between its bounds."""
+
+    steer_limit: float = 1.0
+    throttle_min: float = 0.0
+    throttle_max: float = 1.0
+
+
+@dataclass(frozen=True)
+class StartSpec:
+    """Where an episode begins: the scene's own start, or anywhere on the track, with some scatter."""
+
+    anywhere: bool = False
+    offset: float = 0.0  # uniform to both sides of the line [u]
+    angle: float = 0.0  # uniform about the road's heading [degrees]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When an episode ends. Leaving the road or a hit terminates; running out of time or of road truncates."""
+
+    max_cte: float = 8.0
+    end_on_hit: bool = True
+    max_steps: int = 0  # control steps of 0.05 s; 0 = no limit
+
+
+@dataclass(frozen=True)
+class EnvSpec:
+    """One env, or a batch of them: car i drives ``tracks[i % len(tracks)]``."""
+
+    tracks: tuple[str, ...] = ("generated_track",)
+    observation: ObservationSpec = field(default_factory=ObservationSpec)
+    action: ActionSpec = field(default_factory=ActionSpec)
+    start: StartSpec = field(default_factory=StartSpec)
+    limits: Limits = field(default_factory=Limits)
+    reward: str = "donkey"
+    frame_skip: int = 1
+    randomization: DomainRandomization = field(default_factory=DomainRandomization)
+
+    def __post_init__(self) -> None:
+        if not self.tracks:
+            raise ConfigError("An EnvSpec needs at least one track, such as 'generated_track'.")
+        if self.frame_skip < 1:
+            raise ConfigError(f"frame_skip is {self.frame_skip}; expected 1 or more.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for YAML and JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> EnvSpec:
+        """The inverse of `to_dict`; an unknown key is an error that names the nearest."""
+        return _build(cls, values, "EnvSpec")
+
+
+def _build(cls: type[T], values: Mapping[str, Any], where: str) -> T:
+    """A frozen dataclass from plain values, its nested dataclasses too."""
+    known = {item.name: item for item in fields(cls)}  # type: ignore[arg-type]
+    arguments: dict[str, Any] = {}
+    for key, value in values.items():
+        if key not in known:
+            raise ConfigError(f"{where} has no key '{key}'.{did_you_mean(key, known)}")
+        factory = known[key].default_factory
+        nested = factory() if factory is not dataclasses.MISSING else None
+        if dataclasses.is_dataclass(nested) and isinstance(value, Mapping):
+            arguments[key] = _build(type(nested), value, f"{where}.{key}")
+        elif key == "randomization" and isinstance(value, str):
+            arguments[key] = DomainRandomization.preset(value)
+        else:
+            arguments[key] = tuple(value) if isinstance(value, list) else value
+    return cls(**arguments)

@@ -1,0 +1,258 @@
+"""What stands beside the road, as a track file asks for it: walls, solids in place, in rows or scattered, hilly ground.
+
+All of it becomes rows of `Track.walls` and `Track.solids` and one `HeightField`. Chance comes from the caller's generator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rl_training.errors import TrackError
+from rl_training.simulator import path_geometry as geometry
+from rl_training.simulator.track import (
+    DEFAULT_FRICTION,
+    SOLID_COLUMNS,
+    WALL_COLUMNS,
+    WALL_FRICTION_DEFAULT,
+    Floats,
+    HeightField,
+    Material,
+    Shape,
+)
+from rl_training.simulator.yaml_fields import Fields
+
+_WALL_STEP = 2.0  # a wall along the path is sampled this closely before straight parts are merged [u]
+_WALL_TOLERANCE = 0.08  # and merged no farther from the truth than this [u]
+
+
+@dataclass(frozen=True)
+class Road:
+    """What scenery must know of the road: where it runs, and how wide it is."""
+
+    line: Floats
+    closed: bool
+    half_widths: tuple[float, float]
+
+    def offsets(self, places: Floats) -> Floats:
+        return geometry.offsets_from(self.line, self.closed, places)
+
+    def is_clear(self, places: Floats, margin: float) -> Floats:
+        """Which of `places` stand at least `margin` outside the road's edges (of its nearest branch)."""
+        offset = self.offsets(places)
+        clear: Floats = (offset < self.half_widths[0] - margin) | (offset > self.half_widths[1] + margin)
+        return clear
+
+
+@dataclass(frozen=True)
+class _Looks:
+    """A shape's usual size and material: (half_x, half_z, height)."""
+
+    half_x: float
+    half_z: float
+    height: float
+    material: Material
+
+
+_USUAL = {
+    Shape.BOX: _Looks(0.5, 0.5, 1.0, Material.WOOD),
+    Shape.CYLINDER: _Looks(0.6, 0.6, 1.2, Material.CAR),
+    Shape.CONE: _Looks(0.45, 0.45, 1.2, Material.CONE),
+    Shape.TREE: _Looks(0.35, 1.8, 6.0, Material.FOLIAGE),
+    Shape.PERSON: _Looks(0.7, 0.5, 5.5, Material.CAR),
+    Shape.ARCH: _Looks(6.0, 0.3, 5.0, Material.PAINT),
+}
+
+
+class Names:
+    """The names that `hit` can report, numbered in order of appearance."""
+
+    def __init__(self) -> None:
+        self._index: dict[str, int] = {}
+
+    def number(self, name: str) -> int:
+        return self._index.setdefault(name, len(self._index))
+
+    def all(self) -> tuple[str, ...]:
+        return tuple(self._index)
+
+
+def read_walls(fields: Fields, road: Road, names: Names) -> Floats:
+    """Rows of `Track.walls` for one entry: ``offset`` along the path, a ``room``, or ``points``. Bases are still zero."""
+    name = names.number(fields.text("name", "wall"))
+    height = fields.number("height", 3.0, low=0.05)
+    friction = fields.number("friction", WALL_FRICTION_DEFAULT, low=0.0)
+    material = fields.material("material", "wall")
+    if "offset" in fields:
+        pieces = walls_along(road, fields.number("offset"), fields.numbers("part", 2, (0.0, 1.0)))
+    elif "room" in fields:
+        x0, z0, x1, z1 = fields.numbers("room", 4)
+        pieces = [np.array([[x0, 0, z0], [x1, 0, z0], [x1, 0, z1], [x0, 0, z1], [x0, 0, z0]], dtype=np.float64)]
+    else:
+        points = raised(fields.rows("points", (2,), least=2))
+        pieces = [np.concatenate([points, points[:1]]) if fields.flag("closed", False) else points]
+    fields.finish()
+    rows = np.zeros((sum(len(piece) - 1 for piece in pieces), WALL_COLUMNS))
+    if len(rows):
+        rows[:, :2] = np.concatenate([piece[:-1, [0, 2]] for piece in pieces])
+        rows[:, 2:4] = np.concatenate([piece[1:, [0, 2]] for piece in pieces])
+    rows[:, 6:] = height, float(material), friction, name
+    return rows
+
+
+def walls_along(road: Road, offset: float, part: tuple[float, ...]) -> list[Floats]:
+    """Polylines `offset` beside the path, over `part` of it (fractions of its length).
+
+    Points nearer to another stretch of the path than to their own are left out: folds on the inside of tight bends
+    close up, and a crossing stays open.
+    """
+    length = geometry.path_length(road.line, road.closed)
+    whole = road.closed and part[1] - part[0] >= 1.0
+    count = max(int(np.ceil(length * (part[1] - part[0]) / _WALL_STEP)), 2) + 1
+    where = np.linspace(part[0], part[1], count) * length
+    moved = geometry.beside(road.line, road.closed, offset)
+    track = geometry.arcs(road.line, road.closed)
+    ring = np.concatenate([moved, moved[:1]]) if road.closed else moved
+    where = where % length if road.closed and not whole else where
+    points = np.stack([np.interp(where, track, ring[:, axis]) for axis in range(3)], axis=1)
+    _, distance = geometry.nearest(road.line, points[:, [0, 2]])
+    points = points[distance > abs(offset) - 0.2]
+    if len(points) < 2:
+        return []
+    gaps = np.hypot(*np.diff(points[:, [0, 2]], axis=0).T)
+    pieces = np.split(points, np.flatnonzero(gaps > 2.5 * _WALL_STEP) + 1)
+    return [geometry.simplify(piece, _WALL_TOLERANCE) for piece in pieces if len(piece) > 1]
+
+
+def read_solids(fields: Fields, road: Road, names: Names, rng: np.random.Generator) -> Floats:
+    """Rows of `Track.solids` for one entry: ``at`` places, a ``row`` along a curve, or ``scatter``. Bases are still zero."""
+    shape = Shape[fields.choice("shape", [shape.name.lower() for shape in Shape]).upper()]
+    usual = _USUAL[shape]
+    half_x, half_z = fields.numbers("half_size", 2, (usual.half_x, usual.half_z))
+    name = names.number(fields.text("name", shape.name.lower()))
+    blocks = fields.flag("blocks", shape is not Shape.ARCH)
+    if "at" in fields:
+        places = _places(fields.rows("at", (2, 3)))
+    elif "row" in fields:
+        places = _row(fields.section("row"))
+    else:
+        places = _scatter(fields.section("scatter"), road, rng)
+    rows = np.zeros((len(places), SOLID_COLUMNS))
+    rows[:, 0] = float(shape)
+    rows[:, 1:4] = places
+    rows[:, 4:6] = half_x, half_z
+    rows[:, 7] = fields.number("height", usual.height, low=0.05)
+    rows[:, 8] = float(fields.material("material", usual.material.name.lower()))
+    rows[:, 9] = fields.number("friction", DEFAULT_FRICTION, low=0.0)
+    rows[:, 10:] = name, float(blocks)
+    fields.finish()
+    return rows
+
+
+def _places(rows: Floats) -> Floats:
+    """(K, 3) x, z, yaw in radians from rows of x, z and perhaps degrees."""
+    yaw = rows[:, 2] if rows.shape[1] == 3 else np.zeros(len(rows))
+    return np.column_stack([rows[:, :2], np.radians(yaw)])
+
+
+def _row(fields: Fields) -> Floats:
+    """Things standing shoulder to shoulder along a curve, each turned along it."""
+    closed = fields.flag("closed", False)
+    curve = geometry.smooth(raised(fields.rows("points", (2,), least=2)), closed)
+    count = fields.count("count", low=2)
+    fields.finish()
+    points = geometry.equal_steps(curve, closed, count)
+    travel = geometry.directions(points, closed)
+    return np.column_stack([points[:, [0, 2]], np.arctan2(travel[:, 0], travel[:, 1])])
+
+
+def _scatter(fields: Fields, road: Road, rng: np.random.Generator) -> Floats:
+    """Things at random beside the path (`distance` from it, either side), or around a random point of it (`jitter`).
+
+    Those with a `distance` keep off the road, of every branch of it; those with a `jitter` stand anywhere.
+    """
+    count = fields.count("count", low=1)
+    if "jitter" in fields:
+        jitter = fields.number("jitter", low=0.0)
+        fields.finish()
+        middle = road.line[rng.integers(len(road.line) // 10, len(road.line) * 9 // 10, count)][:, [0, 2]]
+        spots = middle + rng.uniform(-jitter, jitter, (count, 2))
+        return np.column_stack([spots, np.zeros(count)])
+    near, far = fields.numbers("distance", 2)
+    clear = fields.number("clear", 1.0, low=0.0)
+    fields.finish()
+    found = np.zeros((0, 2))
+    for _ in range(50):
+        middle = road.line[rng.integers(0, len(road.line), count)][:, [0, 2]]
+        angle, reach = rng.uniform(0, 2 * np.pi, count), rng.uniform(near, far, count)
+        spots = middle + np.column_stack([reach * np.sin(angle), reach * np.cos(angle)])
+        _, distance = geometry.nearest(road.line, spots)
+        good = (distance >= near) & road.is_clear(spots, clear).astype(bool)
+        found = np.concatenate([found, spots[good]])[:count]
+        if len(found) == count:
+            return np.column_stack([found, rng.uniform(0, 2 * np.pi, count)])
+    raise TrackError(f"{fields.where}: no room for {count} things at {near:g} to {far:g} u; allow a larger distance.")
+
+
+def read_hills(fields: Fields, road: Road, base: float, rng: np.random.Generator) -> HeightField:
+    """Ground as high as the road wherever the road is near, with hills of `height` [u] away from it."""
+    cell = fields.number("cell", 4.0, low=0.5)
+    margin = fields.number("margin", 40.0, low=1.0)
+    height = fields.number("height", 0.0)
+    width = fields.number("width", 60.0, low=1.0)
+    fields.finish()
+    low = road.line[:, [0, 2]].min(axis=0) - margin
+    columns, rows = np.ceil((road.line[:, [0, 2]].max(axis=0) + margin - low) / cell).astype(int) + 1
+    x = low[0] + cell * np.arange(columns)
+    z = low[1] + cell * np.arange(rows)
+    places = np.stack(np.meshgrid(x, z), axis=-1).reshape(-1, 2)
+    coarse = geometry.closely(road.line, road.closed, step=cell / 2)
+    blended, distance = _blend(coarse, places)
+    edge = max(-road.half_widths[0], road.half_widths[1]) + cell
+    rise = np.clip((distance - edge) / width, 0.0, 1.0)
+    waves = 0.5 * (1.0 + _waves(places, 1.5 * width, rng))
+    grid = base + blended + height * rise**2 * (3.0 - 2.0 * rise) * waves
+    return HeightField(float(low[0]), float(low[1]), cell, grid.reshape(rows, columns).astype(np.float32))
+
+
+def _blend(line: Floats, places: Floats) -> tuple[Floats, Floats]:
+    """Height of the road seen from each place, near stretches counting most, and the distance to the nearest one."""
+    heights, distances = np.empty(len(places)), np.empty(len(places))
+    for first in range(0, len(places), 2048):
+        gaps = places[first : first + 2048, None, :] - line[None, :, [0, 2]]
+        squares = np.einsum("ijk,ijk->ij", gaps, gaps)
+        weights = (squares + 4.0) ** -3
+        heights[first : first + 2048] = weights @ line[:, 1] / weights.sum(axis=1)
+        distances[first : first + 2048] = np.sqrt(squares.min(axis=1))
+    return heights, distances
+
+
+def _waves(places: Floats, length: float, rng: np.random.Generator) -> Floats:
+    """A smooth random field between about -1 and 1 whose hills lie `length` apart."""
+    angles, phases = rng.uniform(0, 2 * np.pi, (2, 5))
+    lengths = length * rng.uniform(0.7, 1.4, 5)
+    across = places[:, :1] * np.sin(angles) + places[:, 1:] * np.cos(angles)
+    field: Floats = np.sin(2 * np.pi * across / lengths + phases).sum(axis=1) / 3.0
+    return np.clip(field, -1.0, 1.0)
+
+
+def height_of(heights: HeightField, places: Floats) -> Floats:
+    """Bilinear heights at (K, 2) places, the nearest edge outside: the same rule as `ground.height_at`."""
+    rows, columns = heights.grid.shape
+    column = np.clip((places[:, 0] - heights.x0) / heights.cell, 0.0, columns - 1.001)
+    row = np.clip((places[:, 1] - heights.z0) / heights.cell, 0.0, rows - 1.001)
+    j, i = column.astype(int), row.astype(int)
+    a, b = column - j, row - i
+    grid = heights.grid.astype(np.float64)
+    near = grid[i, j] * (1 - a) + grid[i, j + 1] * a
+    far = grid[i + 1, j] * (1 - a) + grid[i + 1, j + 1] * a
+    result: Floats = near * (1 - b) + far * b
+    return result
+
+
+def raised(rows: Floats) -> Floats:
+    """(K, 3) points from rows of x, z (at height 0) or x, y, z."""
+    if rows.shape[1] == 3:
+        return rows
+    return np.column_stack([rows[:, 0], np.zeros(len(rows)), rows[:, 1]])
