@@ -2,13 +2,14 @@
 
 Numba stamps a cached kernel with its own file only, so a kernel that inlines a function of another file keeps running
 the old code after that file changed; and two jits of one function with different flags share one cache entry. Here the
-stamp covers all sources of the simulator, and there is one set of flags.
+stamp covers the kernel's file and all simulator sources it imports, and there is one set of flags.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Callable
 from functools import lru_cache
@@ -23,36 +24,53 @@ F = TypeVar("F", bound=Callable[..., Any])
 FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "arcp", "nsz"}}
 
 
-@lru_cache(maxsize=1)
-def source_stamp() -> str:
-    """A digest of the simulator's sources, the flags and numba's version."""
+FOLDER = Path(__file__).parent
+_IMPORT = re.compile(r"^\s*from rl_training\.simulator\.(\w+) import", re.MULTILINE)
+
+
+@lru_cache(maxsize=None)
+def _sources(path: Path) -> frozenset[Path]:
+    """`path` and every simulator source it imports, directly or not."""
+    found: set[Path] = set()
+    waiting = [path]
+    while waiting:
+        current = waiting.pop()
+        if current not in found and current.is_file():
+            found.add(current)
+            waiting.extend(FOLDER / f"{name}.py" for name in _IMPORT.findall(current.read_text()))
+    return frozenset(found)
+
+
+@lru_cache(maxsize=None)
+def source_stamp(path: Path) -> str:
+    """A digest of what a kernel of `path` is compiled from: its sources, the flags, the versions."""
     digest = hashlib.sha256(f"{numba.__version__} {sys.version} {sorted(map(str, FLAGS.items()))}".encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode())
-        digest.update(path.read_bytes())
+    for source in sorted(_sources(path)):
+        digest.update(source.name.encode())
+        digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 
 
 def cache_folder() -> Path:
     """Where compiled kernels are kept: ``$DONKEY_RL_CACHE``, or the user's cache folder."""
     base = os.environ.get("DONKEY_RL_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "donkey-rl" / f"kernels-{source_stamp()}"
+    return Path(base) / "donkey-rl" / "kernels"
 
 
 class _StampedLocator(_CacheLocator):  # type: ignore[misc]
-    """One folder per source stamp: a changed source means another folder, never a stale kernel."""
+    """The stamp is part of the file's name: a changed source means another file, never a stale kernel."""
 
     def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
-        self._name = f"{Path(py_file).stem}-{py_func.__code__.co_firstlineno}"
+        self._stamp = source_stamp(Path(py_file))
 
     def get_cache_path(self) -> str:
         return str(cache_folder())
 
     def get_source_stamp(self) -> str:
-        return source_stamp()
+        return self._stamp
 
     def get_disambiguator(self) -> str:
-        return self._name
+        return self._stamp
 
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _StampedLocator | None:
