@@ -61,9 +61,7 @@ def smooth(points: Floats, closed: bool) -> Floats:
     b = (where - knots[span])[:, None] / size
     a = 1.0 - b
     curve: Floats = (
-        a * ring[span]
-        + b * ring[span + 1]
-        + ((a**3 - a) * bends[span] + (b**3 - b) * bends[span + 1]) * size**2 / 6.0
+        a * ring[span] + b * ring[span + 1] + ((a**3 - a) * bends[span] + (b**3 - b) * bends[span + 1]) * size**2 / 6.0
     )
     return curve
 
@@ -88,7 +86,7 @@ def _second_derivatives(ring: Floats, sizes: Floats, closed: bool) -> Floats:
 
 
 def turtle(start: tuple[float, float], heading: float, step: float, script: str) -> Floats:
-    """Points of a path written as moves: ``S11`` eleven steps straight, ``R9@15.5`` nine steps turning right 15.5° each.
+    """Points of a path written as moves: ``S11`` is eleven steps straight, ``R9@15.5`` nine, turning right 15.5° each.
 
     A step turns first and goes forward after it; its point is where it began, so as many points as steps come back and
     the last step is the one that closes a closed path. `heading` in degrees.

@@ -1,6 +1,6 @@
 """What stands beside the road, as a track file asks for it: walls, solids in place, in rows or scattered, hilly ground.
 
-All of it becomes rows of `Track.walls` and `Track.solids` and one `HeightField`. Chance comes from the caller's generator.
+All of it becomes rows of `Track.walls` and `Track.solids` and one `HeightField`. The caller brings the generator.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rl_training.errors import TrackError
 from rl_training.simulator import path_geometry as geometry
@@ -38,10 +39,10 @@ class Road:
     def offsets(self, places: Floats) -> Floats:
         return geometry.offsets_from(self.line, self.closed, places)
 
-    def is_clear(self, places: Floats, margin: float) -> Floats:
+    def is_clear(self, places: Floats, margin: float) -> NDArray[np.bool_]:
         """Which of `places` stand at least `margin` outside the road's edges (of its nearest branch)."""
         offset = self.offsets(places)
-        clear: Floats = (offset < self.half_widths[0] - margin) | (offset > self.half_widths[1] + margin)
+        clear: NDArray[np.bool_] = (offset < self.half_widths[0] - margin) | (offset > self.half_widths[1] + margin)
         return clear
 
 
@@ -79,7 +80,7 @@ class Names:
 
 
 def read_walls(fields: Fields, road: Road, names: Names) -> Floats:
-    """Rows of `Track.walls` for one entry: ``offset`` along the path, a ``room``, or ``points``. Bases are still zero."""
+    """Rows of `Track.walls` for one entry: ``offset`` along the path, a ``room``, or ``points``; bases still zero."""
     name = names.number(fields.text("name", "wall"))
     height = fields.number("height", 3.0, low=0.05)
     friction = fields.number("friction", WALL_FRICTION_DEFAULT, low=0.0)
@@ -126,7 +127,7 @@ def walls_along(road: Road, offset: float, part: tuple[float, ...]) -> list[Floa
 
 
 def read_solids(fields: Fields, road: Road, names: Names, rng: np.random.Generator) -> Floats:
-    """Rows of `Track.solids` for one entry: ``at`` places, a ``row`` along a curve, or ``scatter``. Bases are still zero."""
+    """Rows of `Track.solids` for one entry: ``at`` places, in a ``row``, or ``scatter``; bases still zero."""
     shape = Shape[fields.choice("shape", [shape.name.lower() for shape in Shape]).upper()]
     usual = _USUAL[shape]
     half_x, half_z = fields.numbers("half_size", 2, (usual.half_x, usual.half_z))
@@ -188,14 +189,14 @@ def _scatter(fields: Fields, road: Road, rng: np.random.Generator) -> Floats:
         angle, reach = rng.uniform(0, 2 * np.pi, count), rng.uniform(near, far, count)
         spots = middle + np.column_stack([reach * np.sin(angle), reach * np.cos(angle)])
         _, distance = geometry.nearest(road.line, spots)
-        good = (distance >= near) & road.is_clear(spots, clear).astype(bool)
+        good = (distance >= near) & road.is_clear(spots, clear)
         found = np.concatenate([found, spots[good]])[:count]
         if len(found) == count:
             return np.column_stack([found, rng.uniform(0, 2 * np.pi, count)])
     raise TrackError(f"{fields.where}: no room for {count} things at {near:g} to {far:g} u; allow a larger distance.")
 
 
-def read_hills(fields: Fields, road: Road, base: float, rng: np.random.Generator) -> HeightField:
+def read_hills(fields: Fields, road: Road, rng: np.random.Generator) -> HeightField:
     """Ground as high as the road wherever the road is near, with hills of `height` [u] away from it."""
     cell = fields.number("cell", 4.0, low=0.5)
     margin = fields.number("margin", 40.0, low=1.0)
@@ -211,8 +212,8 @@ def read_hills(fields: Fields, road: Road, base: float, rng: np.random.Generator
     blended, distance = _blend(coarse, places)
     edge = max(-road.half_widths[0], road.half_widths[1]) + cell
     rise = np.clip((distance - edge) / width, 0.0, 1.0)
-    waves = 0.5 * (1.0 + _waves(places, 1.5 * width, rng))
-    grid = base + blended + height * rise**2 * (3.0 - 2.0 * rise) * waves
+    waves = 0.5 * (1.0 + rolling(places, 1.5 * width, rng))
+    grid = blended + height * rise**2 * (3.0 - 2.0 * rise) * waves
     return HeightField(float(low[0]), float(low[1]), cell, grid.reshape(rows, columns).astype(np.float32))
 
 
@@ -228,13 +229,13 @@ def _blend(line: Floats, places: Floats) -> tuple[Floats, Floats]:
     return heights, distances
 
 
-def _waves(places: Floats, length: float, rng: np.random.Generator) -> Floats:
-    """A smooth random field between about -1 and 1 whose hills lie `length` apart."""
+def rolling(places: Floats, length: float, rng: np.random.Generator) -> Floats:
+    """A smooth random field, mostly between -1 and 1, whose hills lie about `length` apart."""
     angles, phases = rng.uniform(0, 2 * np.pi, (2, 5))
     lengths = length * rng.uniform(0.7, 1.4, 5)
     across = places[:, :1] * np.sin(angles) + places[:, 1:] * np.cos(angles)
     field: Floats = np.sin(2 * np.pi * across / lengths + phases).sum(axis=1) / 3.0
-    return np.clip(field, -1.0, 1.0)
+    return field
 
 
 def height_of(heights: HeightField, places: Floats) -> Floats:

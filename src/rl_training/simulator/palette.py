@@ -1,0 +1,85 @@
+"""Palettes: the colour of every texture code and every height of the sky, for one set of materials and one light.
+
+An entry is ``red | green << 8 | blue << 16 | luma << 24``, so that colour and grey frames come from one table and
+mixing two pixels mixes their luma too. Entries 0..65535 are ground codes (see `texture`), lit as level ground is;
+SKY_STEPS entries follow, from the horizon upwards.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_training.simulator.jit import kernel
+from rl_training.simulator.track import Light
+
+CODES = 65536
+SKY_STEPS = 256
+SKY_SLOPE = 1.6  # rise per unit forward at which the sky has reached its last step
+PALETTE_SIZE = CODES + SKY_STEPS
+SHADES_PER_OCTAVE = 8.0  # shade steps from one brightness to its double
+NEUTRAL_SHADE = 8
+
+# Columns of a light row: what a kernel must know of a `Light`.
+SUN_X, SUN_Y, SUN_Z, SUN, AMBIENT, OUTDOOR = range(6)
+LIGHT_COLUMNS = 6
+
+Palette = NDArray[np.uint32]
+
+
+def light_row(light: Light) -> NDArray[np.float64]:
+    """(LIGHT_COLUMNS,): unit vector towards the sun, strengths, whether it casts shadows."""
+    direction = -np.asarray(light.direction, np.float64)
+    direction /= max(float(np.linalg.norm(direction)), 1e-9)
+    return np.array([*direction, light.sun, light.ambient, not light.indoor], np.float64)
+
+
+def palette(colors: NDArray[np.uint8], light: Light) -> Palette:
+    """(PALETTE_SIZE,) pixels for materials of `colors` (16, 3) under `light`."""
+    table = np.empty(PALETTE_SIZE, np.uint32)
+    row = light_row(light)
+    level = light.ambient + light.sun * max(row[SUN_Y], 0.0)
+    lit = np.asarray(colors, np.float32) * (np.asarray(light.color, np.float32) / 255.0 * level)
+    _fill_codes(lit.astype(np.float32), table)
+    _fill_sky(np.asarray(light.horizon, np.float64), np.asarray(light.zenith, np.float64), table)
+    return table
+
+
+@kernel
+def pack_color(red: float, green: float, blue: float) -> int:
+    """One pixel with its Rec. 709 luma; components are clipped to 255."""
+    red, green, blue = min(red, 255.0), min(green, 255.0), min(blue, 255.0)
+    luma = np.uint32(0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.5)
+    return np.uint32(red + 0.5) | np.uint32(green + 0.5) << 8 | np.uint32(blue + 0.5) << 16 | luma << 24
+
+
+@kernel
+def shade_factor(shade: float) -> float:
+    """Brightness of a shade relative to the neutral one."""
+    return np.float32(2.0 ** ((shade - NEUTRAL_SHADE) / SHADES_PER_OCTAVE))
+
+
+@kernel
+def _fill_codes(colors: NDArray[np.float32], table: Palette) -> None:
+    factors = np.empty(16, np.float32)
+    for shade in range(16):
+        factors[shade] = shade_factor(shade)
+    for pair in range(256):
+        for blend in range(16):
+            weight = np.float32(blend / 15.0)
+            first, second = colors[pair >> 4], colors[pair & 15]
+            red = first[0] + (second[0] - first[0]) * weight
+            green = first[1] + (second[1] - first[1]) * weight
+            blue = first[2] + (second[2] - first[2]) * weight
+            code = (pair << 8) | (blend << 4)
+            for shade in range(16):
+                factor = factors[shade]
+                table[code + shade] = pack_color(red * factor, green * factor, blue * factor)
+
+
+@kernel
+def _fill_sky(horizon: NDArray[np.float64], zenith: NDArray[np.float64], table: Palette) -> None:
+    for step in range(SKY_STEPS):
+        share = 1.0 - np.exp(-2.6 * SKY_SLOPE * step / (SKY_STEPS - 1))
+        red, green, blue = horizon + (zenith - horizon) * share
+        table[CODES + step] = pack_color(red, green, blue)
