@@ -1,0 +1,86 @@
+"""The camera: one frame of one car, drawn without allocation, the same to the bit whatever else is drawn.
+
+`draw` is for kernels; a batch calls it once per car:
+
+    draw(bank, slot, pose, mount, view, palette, light, others, scratch, out)
+
+    bank, slot   the world and the track's place in it
+    pose         the car's state row (its first six columns are read)
+    mount        where the camera sits on the car: `view.mount_row`
+    view         size, focal lengths, crop and layout: `View.full().cropped(...).resized(...).grey()`
+    palette      colours of materials, light and sky: `palette.palette`
+    light        sun for hills, solids and shadows: `palette.light_row`
+    others       (N, OTHER_COLUMNS) cars to be seen: pose and colour
+    scratch      buffers of one thread, `Scratch.of(view)`; nothing in them outlives a call
+    out          uint8, the frame's bytes as one row: `frames.reshape(len(frames), -1)[i]`
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_training.simulator.bank import Bank
+from rl_training.simulator.ground_view import LEAST_HEIGHT, draw_level, surface_of
+from rl_training.simulator.jit import kernel
+from rl_training.simulator.palette import Palette
+from rl_training.simulator.view import GREY, PLANES, View, eye_of
+
+# Columns of `others`.
+OTHER_X, OTHER_Y, OTHER_Z, OTHER_YAW, OTHER_PITCH, OTHER_ROLL, OTHER_COLOR = range(7)
+OTHER_COLUMNS = 7  # the colour is red · 65536 + green · 256 + blue
+
+
+class Scratch(NamedTuple):
+    """Buffers of one drawing thread."""
+
+    pixels: NDArray[np.uint32]  # the frame as palette entries, row by row
+    depth: NDArray[np.float32]  # 1 / depth of what is drawn there, 0 = nothing nearer than the sky
+
+    @classmethod
+    def of(cls, view: View) -> Scratch:
+        """Buffers large enough for `view`."""
+        size = view.width * view.height
+        return cls(np.zeros(size, np.uint32), np.zeros(size, np.float32))
+
+
+@kernel
+def draw(
+    bank: Bank,
+    slot: int,
+    pose: NDArray[np.float64],
+    mount: NDArray[np.float64],
+    view: View,
+    palette: Palette,
+    light: NDArray[np.float64],
+    others: NDArray[np.float64],
+    scratch: Scratch,
+    out: NDArray[np.uint8],
+) -> None:
+    """Draw one frame into `out`."""
+    eye = eye_of(pose, mount)
+    surface = surface_of(bank, slot)
+    height = max(eye.y - bank.ground_y[slot], LEAST_HEIGHT)
+    draw_level(eye, view, height, surface, palette, scratch.pixels)
+    write_frame(view, scratch.pixels, out)
+
+
+@kernel
+def write_frame(view: View, pixels: NDArray[np.uint32], out: NDArray[np.uint8]) -> None:
+    """The bytes of a frame in the view's layout."""
+    size = view.width * view.height
+    if view.layout == GREY:
+        for place in range(size):
+            out[place] = np.uint8(pixels[place] >> 24)
+    elif view.layout == PLANES:
+        for channel in range(3):
+            for place in range(size):
+                out[channel * size + place] = np.uint8(pixels[place] >> (8 * channel))
+    else:
+        for place in range(size):
+            pixel = pixels[place]
+            out[3 * place] = np.uint8(pixel)
+            out[3 * place + 1] = np.uint8(pixel >> 8)
+            out[3 * place + 2] = np.uint8(pixel >> 16)

@@ -1,0 +1,194 @@
+"""Draws ground and sky: rays meet the ground exactly at knots of a row, texture coordinates run straight between them.
+
+    t          depth of a point: its distance along the camera's forward axis [u]
+    u, v       ground coordinates in texels, x and z from the tile map's origin, as fixed point with 16 binary places
+    level      mip level: 0 = texels as painted, 1 = two by two as one …
+    knot       a column of a row where a ray is followed; KNOT pixels apart
+
+Level ground seen without roll needs no knots: a row has one depth. Near the horizon, where a pixel is much longer than
+it is wide, each pixel is the mean of two samples along the view.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_training.simulator.bank import Bank
+from rl_training.simulator.ground import height_at
+from rl_training.simulator.jit import kernel
+from rl_training.simulator.palette import CODES, SKY_SLOPE, SKY_STEPS, Palette
+from rl_training.simulator.texture import LEVEL_START, TILE_SIDE, tile_variant
+from rl_training.simulator.view import Eye, View
+
+FIXED = 16  # binary places of texture coordinates
+FAR = 1500.0  # the ground ends here [u]
+LEAST_HEIGHT = 0.05  # a camera below the ground is lifted to this [u]
+_STARTS = np.array(LEVEL_START, np.int64)
+_HALF_MASK = np.uint32(0x7F7F7F7F)
+
+
+class Surface(NamedTuple):
+    """The ground texture of one slot, as the inner loops need it."""
+
+    tile_map: NDArray[np.int32]
+    rows: int
+    columns: int
+    tiles: NDArray[np.uint16]
+    base: int  # first of the slot's bare ground tiles
+    row0: int  # world tile of the map's first row and column
+    column0: int
+    x0: float
+    z0: float
+    per_unit: float  # texels per u
+
+
+@kernel
+def surface_of(bank: Bank, slot: int) -> Surface:
+    side = bank.tile_origin[slot, 2]
+    return Surface(
+        bank.tile_map[slot],
+        np.int64(bank.tile_shape[slot, 0]),
+        np.int64(bank.tile_shape[slot, 1]),
+        bank.tiles,
+        np.int64(bank.tile_base[slot]),
+        np.int64(np.rint(bank.tile_origin[slot, 1] / side)),
+        np.int64(np.rint(bank.tile_origin[slot, 0] / side)),
+        bank.tile_origin[slot, 0],
+        bank.tile_origin[slot, 1],
+        TILE_SIDE / side,
+    )
+
+
+class Line(NamedTuple):
+    """Texture coordinates along part of a row: the first pixel's, and the step from one pixel to the next."""
+
+    u: int
+    v: int
+    du: int
+    dv: int
+
+
+@kernel
+def _fixed(texels: float) -> int:
+    return np.int64(texels * (1 << FIXED))
+
+
+@kernel
+def line_between(surface: Surface, x: float, z: float, x_end: float, z_end: float, count: int) -> Line:
+    """The line from ground point (x, z) to (x_end, z_end), `count` pixels on."""
+    u = (x - surface.x0) * surface.per_unit
+    v = (z - surface.z0) * surface.per_unit
+    scale = surface.per_unit / count
+    return Line(_fixed(u), _fixed(v), _fixed((x_end - x) * scale), _fixed((z_end - z) * scale))
+
+
+@kernel
+def mip_level(across: float, along: float, per_unit: float) -> int:
+    """Level for a pixel that covers across × along of the ground [u]; long pixels are sampled twice."""
+    size = max(across, 0.3 * along) * per_unit
+    if size <= 1.0:
+        return 0
+    return min(np.int64(math.log2(size) + 0.5), 6)
+
+
+@kernel
+def _code(surface: Surface, u: int, v: int, level: int) -> int:
+    """The texture code under a fixed-point coordinate."""
+    column, row = u >> FIXED, v >> FIXED
+    tile_column, tile_row = column >> 6, row >> 6
+    if 0 <= tile_row < surface.rows and 0 <= tile_column < surface.columns:
+        tile = np.int64(surface.tile_map[tile_row, tile_column])
+    else:
+        tile = surface.base + tile_variant(tile_row + surface.row0, tile_column + surface.column0)
+    place = _STARTS[level] + (((row & 63) >> level) << (6 - level)) + ((column & 63) >> level)
+    return np.int64(surface.tiles[tile, place])
+
+
+@kernel
+def texture_run(
+    surface: Surface, line: Line, level: int, palette: Palette, pixels: NDArray[np.uint32], start: int, end: int
+) -> None:
+    """Pixels start..end-1 along `line`."""
+    u, v, du, dv = line
+    for place in range(start, end):
+        pixels[place] = palette[_code(surface, u, v, level)]
+        u += du
+        v += dv
+
+
+@kernel
+def texture_run_twice(
+    surface: Surface,
+    line: Line,
+    second: Line,
+    level: int,
+    palette: Palette,
+    pixels: NDArray[np.uint32],
+    start: int,
+    end: int,
+) -> None:
+    """Pixels start..end-1, each the mean of two samples."""
+    u, v, du, dv = line
+    u2, v2, du2, dv2 = second
+    for place in range(start, end):
+        one = palette[_code(surface, u, v, level)]
+        two = palette[_code(surface, u2, v2, level)]
+        pixels[place] = ((one >> 1) & _HALF_MASK) + ((two >> 1) & _HALF_MASK) + (one & two & np.uint32(0x01010101))
+        u += du
+        v += dv
+        u2 += du2
+        v2 += dv2
+
+
+@kernel
+def sky_step(slope: float) -> int:
+    """Index of the sky's colour for a ray that rises by `slope` per unit forward."""
+    return CODES + min(max(np.int64(slope * ((SKY_STEPS - 1) / SKY_SLOPE)), 0), SKY_STEPS - 1)
+
+
+@kernel
+def _row_line(eye: Eye, view: View, surface: Surface, height: float, row: float) -> Line:
+    """Where a row of level ground, seen without roll, runs."""
+    down = (row - view.cy) / view.fy
+    depth = min(height / max(eye.up_y * down - eye.forward_y, 1e-9), FAR)
+    left, right = -view.cx / view.fx, (view.width - view.cx) / view.fx
+    middle_x = eye.x + depth * (eye.forward_x - down * eye.up_x)
+    middle_z = eye.z + depth * (eye.forward_z - down * eye.up_z)
+    line = line_between(
+        surface,
+        middle_x + depth * left * eye.right_x,
+        middle_z + depth * left * eye.right_z,
+        middle_x + depth * right * eye.right_x,
+        middle_z + depth * right * eye.right_z,
+        view.width,
+    )
+    return Line(line.u + (line.du >> 1), line.v + (line.dv >> 1), line.du, line.dv)
+
+
+@kernel
+def draw_level(
+    eye: Eye, view: View, height: float, surface: Surface, palette: Palette, pixels: NDArray[np.uint32]
+) -> None:
+    """Level ground `height` below a camera without roll, and the sky above it."""
+    for row in range(view.height):
+        start, end = row * view.width, (row + 1) * view.width
+        down = (row + 0.5 - view.cy) / view.fy
+        slope = eye.forward_y - eye.up_y * down
+        if slope > -1e-6:
+            pixels[start:end] = palette[sky_step(slope)]
+            continue
+        depth = min(-height / slope, FAR)
+        across = depth / view.fx
+        along = depth * depth * abs(eye.up_y) / (height * view.fy)
+        level = mip_level(across, along, surface.per_unit)
+        if along * surface.per_unit < 1.5:
+            line = _row_line(eye, view, surface, height, row + 0.5)
+            texture_run(surface, line, level, palette, pixels, start, end)
+        else:
+            line = _row_line(eye, view, surface, height, row + 0.75)
+            second = _row_line(eye, view, surface, height, row + 0.25)
+            texture_run_twice(surface, line, second, level, palette, pixels, start, end)

@@ -1,0 +1,525 @@
+"""Bakes a track's ground into tiles of texture codes: what the camera reads instead of geometry.
+
+A texel is a 16-bit code, not a colour: ``material A << 12 | material B << 8 | blend << 4 | shade``. `blend` is the share
+of B in fifteenths, `shade` a brightness step (8 = the material's own colour; grain keeps to 4..11, so that light may add
+up to 4 steps either way). A palette of 65536 colours turns codes into pixels, so other colours are only another palette.
+
+A tile is 64×64 texels followed by its mip levels 32², 16² … 1 (TILE_TEXELS codes in all), row = z, column = x. Ground
+that neither road nor decal reaches shares GROUND_VARIANTS tiles, also beyond the map, so memory and baking time grow
+with the road's length and not with the world.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_training.simulator.jit import kernel
+from rl_training.simulator.track import Decal, Floats, Material, Strip, Track
+
+TILE_SIDE = 64
+LEVELS = 7
+LEVEL_START = tuple(sum((TILE_SIDE >> k) ** 2 for k in range(level)) for level in range(LEVELS + 1))
+TILE_TEXELS = LEVEL_START[-1]
+GROUND_VARIANTS = 4
+NEUTRAL_SHADE = 8
+DARKEST_GRAIN, BRIGHTEST_GRAIN = 4, 11
+
+Codes = NDArray[np.uint16]
+DecalRow = tuple[float, float, float, float, float, float, bool]
+
+
+class GroundTexture(NamedTuple):
+    """The ground of one track; `tile_map` holds indices into `tiles`, of which the first GROUND_VARIANTS are bare ground."""
+
+    tile_shape: tuple[int, int]  # rows, columns of `tile_map`
+    tile_origin: tuple[float, float, float]  # x0, z0, side of a tile [u]
+    tile_map: NDArray[np.int32]
+    tiles: Codes  # (K, TILE_TEXELS)
+
+
+def bake(track: Track) -> GroundTexture:
+    """Paint decals, road and decals over the road, in this order, on bare ground."""
+    shape, origin = _extent(track)
+    x0, z0, side = origin
+    texel = side / TILE_SIDE
+    under = [decal for decal in track.decals if not decal.over_road]
+    over = [decal for decal in track.decals if decal.over_road]
+
+    floor = np.full(shape, -1, np.int32)  # the decal that fills a tile wholly, -1 = bare ground
+    own = np.zeros(shape, np.bool_)  # whether the tile needs texels of its own
+    for number, decal in enumerate(under):
+        _place_decal(_decal_row(decal), number, x0, z0, side, floor, own)
+    ribbon = _Ribbon.along(track)
+    if track.strips:
+        left = min(strip.left for strip in track.strips) - texel
+        right = max(strip.right for strip in track.strips) + texel
+        _mark_road(ribbon.points, ribbon.normals, left, right, x0, z0, side, own)
+    for decal in over:
+        _place_decal(_decal_row(decal), -1, x0, z0, side, np.empty_like(floor), own)
+
+    bare = [ground_tiles(Material.GROUND, Material.GROUND_ALT, track.ground_roughness)]
+    bare += [ground_tiles(*_floor_materials(decal.material), decal.roughness) for decal in under]
+    shared = np.concatenate(bare)
+    tile_map = np.empty(shape, np.int32)
+    variants = _variant_map(shape, round(z0 / side), round(x0 / side))
+    tile_map[:] = (floor + 1) * GROUND_VARIANTS + variants
+    private = np.flatnonzero(own)
+    tiles = np.empty((len(shared) + len(private), TILE_TEXELS), np.uint16)
+    tiles[: len(shared)] = shared
+    tiles[len(shared) :] = shared[tile_map.ravel()[private]]
+    tile_map.ravel()[private] = np.arange(len(shared), len(tiles), dtype=np.int32)
+
+    canvas = _Canvas(x0, z0, texel, tile_map, tiles, len(shared))
+    for number, decal in enumerate(under):
+        _paint_decal(_decal_row(decal), number, floor, grain(decal.roughness), int(decal.material), canvas)
+    for strip in track.strips:
+        period = _dash_period(strip, track)
+        _paint_strip(
+            ribbon, strip.left, strip.right, strip.dash_on, period, grain(strip.roughness), int(strip.material), canvas
+        )
+    for decal in over:
+        _paint_decal(
+            _decal_row(decal), -1, np.full_like(floor, -2), grain(decal.roughness), int(decal.material), canvas
+        )
+    _build_mips(tiles[len(shared) :])
+    return GroundTexture(shape, origin, tile_map, tiles)
+
+
+class _Canvas(NamedTuple):
+    """Where painting goes. Tiles before `first_own` are shared and never painted on."""
+
+    x0: float
+    z0: float
+    texel: float
+    tile_map: NDArray[np.int32]
+    tiles: Codes
+    first_own: int
+
+
+class _Ribbon(NamedTuple):
+    """The path as a road mesh: cross sections at its points, merged where the path is straight."""
+
+    points: Floats  # (M, 2) x, z; a closed path repeats its first point
+    tangents: Floats  # (M, 2) direction of the path at a point: the normal of the cross section
+    normals: Floats  # (M, 2) to the right, lengthened at a corner as its mitre asks
+    arc: Floats  # (M,)
+
+    @staticmethod
+    def along(track: Track) -> _Ribbon:
+        points = np.ascontiguousarray(track.line[:, [0, 2]], dtype=np.float64)
+        if track.closed:
+            points = np.concatenate((points, points[:1]))
+        steps = np.diff(points, axis=0)
+        lengths = np.hypot(steps[:, 0], steps[:, 1])
+        kept = np.concatenate((lengths > 1e-9, [True]))
+        points, lengths = points[kept], lengths[kept[:-1]]
+        steps = np.diff(points, axis=0) / lengths[:, None]
+        arc = np.concatenate(([0.0], np.cumsum(lengths)))
+        before = np.concatenate((steps[-1:] if track.closed else steps[:1], steps))
+        after = np.concatenate((steps, steps[:1] if track.closed else steps[-1:]))
+        tangents = before + after
+        tangents /= np.maximum(np.hypot(tangents[:, 0], tangents[:, 1]), 1e-9)[:, None]
+        cosine = np.maximum((tangents * after).sum(axis=1), 0.5)
+        normals = np.stack((tangents[:, 1] / cosine, -tangents[:, 0] / cosine), axis=1)
+        chosen = _merge_straights(points, steps)
+        return _Ribbon(points[chosen], tangents[chosen], normals[chosen], arc[chosen])
+
+
+@kernel
+def _merge_straights(points: Floats, steps: Floats) -> NDArray[np.int64]:
+    """Indices of the points to keep so that no piece turns by more than about a degree or is longer than 4 u."""
+    chosen = np.empty(len(points), np.int64)
+    chosen[0] = 0
+    count = 1
+    last = 0
+    for i in range(1, len(points) - 1):
+        turned = abs(steps[last, 0] * steps[i, 1] - steps[last, 1] * steps[i, 0])
+        far = (points[i, 0] - points[last, 0]) ** 2 + (points[i, 1] - points[last, 1]) ** 2
+        if turned > 0.02 or far > 16.0:
+            chosen[count] = i
+            count += 1
+            last = i
+    chosen[count] = len(points) - 1
+    return chosen[: count + 1]
+
+
+def _extent(track: Track) -> tuple[tuple[int, int], tuple[float, float, float]]:
+    """Shape and origin of the tile map: all that is painted, and a ring of bare ground around it."""
+    side = track.texel * TILE_SIDE
+    reach = max((max(abs(strip.left), abs(strip.right)) for strip in track.strips), default=1.0)
+    low = track.line[:, [0, 2]].min(axis=0) - reach
+    high = track.line[:, [0, 2]].max(axis=0) + reach
+    for decal in track.decals:
+        radius = np.hypot(decal.half_x, decal.half_z)
+        low = np.minimum(low, (decal.x - radius, decal.z - radius))
+        high = np.maximum(high, (decal.x + radius, decal.z + radius))
+    first = np.floor(low / side).astype(int) - 1
+    last = np.floor(high / side).astype(int) + 1
+    columns, rows = (last - first + 1).tolist()
+    return (rows, columns), (float(first[0] * side), float(first[1] * side), side)
+
+
+def _dash_period(strip: Strip, track: Track) -> float:
+    """Dash and gap together, stretched a little on a closed track so that they come out even."""
+    if strip.dash_on <= 0.0 or strip.dash_off <= 0.0:
+        return 0.0
+    period = strip.dash_on + strip.dash_off
+    return track.length / max(round(track.length / period), 1) if track.closed else period
+
+
+def _decal_row(decal: Decal) -> DecalRow:
+    """(x, z, sine and cosine of the yaw, half_x, half_z, ellipse)."""
+    return (
+        decal.x, decal.z, float(np.sin(decal.yaw)), float(np.cos(decal.yaw)), decal.half_x, decal.half_z, decal.ellipse
+    )  # fmt: skip
+
+
+def _floor_materials(material: Material) -> tuple[Material, Material]:
+    """Ground and floors have a second colour for their patches; other materials are even."""
+    return (material, Material(material + 1)) if material in (Material.GROUND, Material.FLOOR) else (material, material)
+
+
+@kernel
+def tile_variant(row: int, column: int) -> int:
+    """Which shared tile lies at world tile (row, column)."""
+    mixed = np.uint32(row) * np.uint32(0x9E3779B1) ^ np.uint32(column) * np.uint32(0x85EBCA77)
+    mixed ^= mixed >> np.uint32(15)
+    mixed *= np.uint32(0x2C1B3C6D)
+    return np.int64((mixed >> np.uint32(20)) & np.uint32(GROUND_VARIANTS - 1))
+
+
+@kernel
+def _variant_map(shape: tuple[int, int], row0: int, column0: int) -> NDArray[np.int32]:
+    """The shared tile at each place of a map whose first tile is world tile (row0, column0)."""
+    variants = np.empty(shape, np.int32)
+    for row in range(shape[0]):
+        for column in range(shape[1]):
+            variants[row, column] = tile_variant(row0 + row, column0 + column)
+    return variants
+
+
+def _lattice_noise(
+    random: np.random.Generator, cells: int, shared_edge: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Smooth noise on a tile, periodic; variants that share their edge lattice join without a seam."""
+    lattice = random.uniform(-1.0, 1.0, (cells, cells))
+    if shared_edge is not None:
+        lattice[0], lattice[:, 0] = shared_edge, shared_edge
+    lattice = np.pad(lattice, (0, 1), mode="wrap")
+    place = (np.arange(TILE_SIDE) + 0.5) * cells / TILE_SIDE
+    low = place.astype(int)
+    weight = place - low
+    weight = weight * weight * (3.0 - 2.0 * weight)
+    rows = lattice[low] * (1.0 - weight)[:, None] + lattice[low + 1] * weight[:, None]
+    smooth: NDArray[np.float64] = rows[:, low] * (1.0 - weight) + rows[:, low + 1] * weight
+    return smooth
+
+
+@lru_cache(maxsize=64)
+def grain(roughness: float) -> NDArray[np.uint8]:
+    """(64, 64) shades of a painted surface: fine grain and soft spots, stronger with `roughness` (0..1)."""
+    random = np.random.default_rng(5)
+    noise = 0.55 * random.standard_normal((TILE_SIDE, TILE_SIDE)) + 0.8 * _lattice_noise(random, 16, None)
+    return _shades(noise, roughness)
+
+
+def _shades(noise: NDArray[np.float64], roughness: float) -> NDArray[np.uint8]:
+    shades = np.rint(NEUTRAL_SHADE - 0.5 + 2.8 * min(max(roughness, 0.0), 1.0) * noise + 0.49)
+    return np.clip(shades, DARKEST_GRAIN, BRIGHTEST_GRAIN).astype(np.uint8)
+
+
+@lru_cache(maxsize=64)
+def ground_tiles(material: Material, alternate: Material, roughness: float) -> Codes:
+    """GROUND_VARIANTS tiles of one surface with patches of its second colour."""
+    random = np.random.default_rng(11)
+    edge = random.uniform(-1.0, 1.0, 8)
+    tiles = np.empty((GROUND_VARIANTS, TILE_TEXELS), np.uint16)
+    for tile in tiles:
+        patches = _lattice_noise(random, 8, edge)
+        fine = random.standard_normal((TILE_SIDE, TILE_SIDE))
+        spots = _lattice_noise(random, 32, None)
+        blend = np.clip(np.rint(15.0 * roughness * (0.35 + 0.7 * patches + 0.25 * fine)), 0, 15).astype(np.uint16)
+        shade = _shades(0.6 * fine + 0.7 * spots + 0.5 * patches, roughness).astype(np.uint16)
+        tile[: TILE_SIDE * TILE_SIDE] = (material << 12 | alternate << 8 | blend << 4 | shade).ravel()
+    _build_mips(tiles)
+    tiles.flags.writeable = False
+    return tiles
+
+
+@kernel
+def _reaches(gap_x: float, gap_z: float, half_x: float, half_z: float, ellipse: bool) -> bool:
+    """Whether the point (gap_x, gap_z), in the decal's frame, lies inside it."""
+    if ellipse:
+        return (gap_x / half_x) ** 2 + (gap_z / half_z) ** 2 <= 1.0
+    return abs(gap_x) <= half_x and abs(gap_z) <= half_z
+
+
+@kernel
+def _place_decal(
+    decal: DecalRow,
+    number: int,
+    x0: float,
+    z0: float,
+    side: float,
+    floor: NDArray[np.int32],
+    own: NDArray[np.bool_],
+) -> None:
+    """Give tiles wholly inside the decal its floor and mark those it crosses; a negative number only marks."""
+    x, z, sine, cosine, half_x, half_z, ellipse = decal
+    extent_x = abs(cosine) * half_x + abs(sine) * half_z
+    extent_z = abs(sine) * half_x + abs(cosine) * half_z
+    for row in range(int((z - extent_z - z0) / side), int((z + extent_z - z0) / side) + 1):
+        for column in range(int((x - extent_x - x0) / side), int((x + extent_x - x0) / side) + 1):
+            inside = number >= 0
+            for corner in range(4):
+                dx = x0 + (column + (corner & 1)) * side - x
+                dz = z0 + (row + (corner >> 1)) * side - z
+                inside &= _reaches(dx * cosine - dz * sine, dx * sine + dz * cosine, half_x, half_z, ellipse)
+            if inside:
+                floor[row, column] = number
+            own[row, column] = not inside
+
+
+@kernel
+def _mark_road(
+    points: Floats,
+    normals: Floats,
+    left: float,
+    right: float,
+    x0: float,
+    z0: float,
+    side: float,
+    own: NDArray[np.bool_],
+) -> None:
+    """Mark the tiles that the band from `left` to `right` of the path may touch."""
+    for i in range(len(points) - 1):
+        low_x = low_z = np.inf
+        high_x = high_z = -np.inf
+        for k in range(i, i + 2):
+            for offset in (left, right):
+                x = points[k, 0] + normals[k, 0] * offset
+                z = points[k, 1] + normals[k, 1] * offset
+                low_x, high_x = min(low_x, x), max(high_x, x)
+                low_z, high_z = min(low_z, z), max(high_z, z)
+        for row in range(int((low_z - z0) / side), int((high_z - z0) / side) + 1):
+            for column in range(int((low_x - x0) / side), int((high_x - x0) / side) + 1):
+                own[row, column] |= _box_meets_band(i, points, normals, left, right, x0, z0, side, row, column)
+
+
+@kernel
+def _box_meets_band(
+    i: int,
+    points: Floats,
+    normals: Floats,
+    left: float,
+    right: float,
+    x0: float,
+    z0: float,
+    side: float,
+    row: int,
+    column: int,
+) -> bool:
+    """Whether a tile lies between the two edges of piece i, with some to spare."""
+    middle_x = x0 + (column + 0.5) * side - 0.5 * (points[i, 0] + points[i + 1, 0])
+    middle_z = z0 + (row + 0.5) * side - 0.5 * (points[i, 1] + points[i + 1, 1])
+    normal_x, normal_z = normals[i]
+    offset = middle_x * normal_x + middle_z * normal_z
+    ahead = middle_x * normal_z - middle_z * normal_x
+    radius = 0.5 * side * (abs(normal_x) + abs(normal_z)) + 0.5
+    return left - radius <= offset <= right + radius and abs(ahead) <= radius + 2.5 + 0.05 * (right - left)
+
+
+@kernel
+def _mix(code: np.uint16, material: int, coverage: int, shade: int) -> int:
+    """`code` with `coverage` fifteenths of `material` painted over it; the two largest shares survive."""
+    first = code >> 12
+    second = (code >> 8) & 15
+    blend = (code >> 4) & 15
+    bare = 15 - coverage
+    share_first = (15 - blend) * bare
+    share_second = blend * bare
+    share_new = 15 * coverage
+    if first == material:
+        share_new += share_first
+        share_first = 0
+    if second == material:
+        share_new += share_second
+        share_second = 0
+    if first == second:
+        share_first += share_second
+        share_second = 0
+    if share_second > share_first:
+        first, second = second, first
+        share_first, share_second = share_second, share_first
+    blended = (15 * share_new + (share_first + share_new) // 2) // max(share_first + share_new, 1)
+    shade = ((code & 15) * bare + shade * coverage + 7) // 15
+    return first << 12 | material << 8 | blended << 4 | shade
+
+
+@kernel
+def _cut_from(low: float, high: float, value: float, slope: float) -> tuple[float, float]:
+    """Narrow the columns [low, high) to those where ``value + slope · column >= 0``."""
+    if slope > 1e-12:
+        return max(low, np.ceil(-value / slope)), high
+    if slope < -1e-12:
+        return low, min(high, np.floor(-value / slope) + 1.0)
+    return (low, high) if value >= 0.0 else (low, low)
+
+
+@kernel
+def _cut_before(low: float, high: float, value: float, slope: float) -> tuple[float, float]:
+    """The exact complement of `_cut_from`, so that neighbouring pieces share no texel and leave none out."""
+    if slope > 1e-12:
+        return low, min(high, np.ceil(-value / slope))
+    if slope < -1e-12:
+        return max(low, np.floor(-value / slope) + 1.0), high
+    return (low, high) if value < 0.0 else (low, low)
+
+
+@kernel
+def _dash_cover(arc: float, dash_on: float, period: float, texel: float) -> float:
+    """Share of a texel at `arc` that lies on a dash."""
+    away = arc - 0.5 * dash_on
+    away -= period * np.rint(away / period)
+    return min(max((0.5 * dash_on - abs(away)) / texel + 0.5, 0.0), 1.0)
+
+
+@kernel
+def _paint_texel(canvas: _Canvas, tile: int, place: int, material: int, cover: float, shade: int) -> None:
+    share = int(15.0 * cover + 0.5)
+    if share >= 15:
+        canvas.tiles[tile, place] = material << 12 | material << 8 | shade
+    elif share > 0:
+        canvas.tiles[tile, place] = _mix(np.int64(canvas.tiles[tile, place]), material, share, shade)
+
+
+@kernel
+def _paint_strip(
+    ribbon: _Ribbon,
+    left: float,
+    right: float,
+    dash_on: float,
+    period: float,
+    shades: NDArray[np.uint8],
+    material: int,
+    canvas: _Canvas,
+) -> None:
+    """Paint the band between two offsets along the whole path; `period` 0 means without dashes."""
+    texel = canvas.texel
+    inverse = 1.0 / texel
+    for i in range(len(ribbon.arc) - 1):
+        x, z = ribbon.points[i]
+        next_x, next_z = ribbon.points[i + 1]
+        length = np.hypot(next_x - x, next_z - z)
+        along_x, along_z = (next_x - x) / length, (next_z - z) / length
+        low_z = np.inf
+        high_z = -np.inf
+        for k in range(i, i + 2):
+            for offset in (left - texel, right + texel):
+                corner = ribbon.points[k, 1] + ribbon.normals[k, 1] * offset
+                low_z, high_z = min(low_z, corner), max(high_z, corner)
+        first_row = int((low_z - texel - canvas.z0) * inverse)
+        last_row = int((high_z + texel - canvas.z0) * inverse)
+        for row in range(first_row, last_row + 1):
+            # Everything below is linear in the column: value at column 0, and its slope per texel.
+            dx = canvas.x0 + 0.5 * texel - x
+            dz = canvas.z0 + (row + 0.5) * texel - z
+            offset_0, offset_slope = dx * along_z - dz * along_x, along_z * texel
+            arc_0, arc_slope = ribbon.arc[i] + dx * along_x + dz * along_z, along_x * texel
+            start = dx * ribbon.tangents[i, 0] + dz * ribbon.tangents[i, 1]
+            low, high = _cut_from(0.0, 1e9, start, ribbon.tangents[i, 0] * texel)
+            dx, dz = canvas.x0 + 0.5 * texel - next_x, canvas.z0 + (row + 0.5) * texel - next_z
+            end = dx * ribbon.tangents[i + 1, 0] + dz * ribbon.tangents[i + 1, 1]
+            low, high = _cut_before(low, high, end, ribbon.tangents[i + 1, 0] * texel)
+            low, high = _cut_from(low, high, offset_0 - left + 0.5 * texel, offset_slope)
+            low, high = _cut_from(low, high, right + 0.5 * texel - offset_0, -offset_slope)
+            for column in range(int(low), int(high)):
+                tile = canvas.tile_map[row >> 6, column >> 6]
+                offset = offset_0 + offset_slope * column
+                cover = (min(offset + 0.5 * texel, right) - max(offset - 0.5 * texel, left)) * inverse
+                if period > 0.0:
+                    cover *= _dash_cover(arc_0 + arc_slope * column, dash_on, period, texel)
+                place = (row & 63) << 6 | (column & 63)
+                _paint_texel(canvas, tile, place, material, cover, np.int64(shades[row & 63, column & 63]))
+
+
+@kernel
+def _decal_cover(across: float, along: float, half_x: float, half_z: float, ellipse: bool, texel: float) -> float:
+    """Share of the texel at (across, along), in the decal's frame, that the decal covers."""
+    if ellipse:
+        radius = np.hypot(across / half_x, along / half_z)
+        return min(max((1.0 - radius) * min(half_x, half_z) / texel + 0.5, 0.0), 1.0)
+    cover_x = min(across + 0.5 * texel, half_x) - max(across - 0.5 * texel, -half_x)
+    cover_z = min(along + 0.5 * texel, half_z) - max(along - 0.5 * texel, -half_z)
+    return max(cover_x, 0.0) * max(cover_z, 0.0) / (texel * texel)
+
+
+@kernel
+def _paint_decal(
+    decal: DecalRow, number: int, floor: NDArray[np.int32], shades: NDArray[np.uint8], material: int, canvas: _Canvas
+) -> None:
+    """Paint a decal on tiles with texels of their own, but not below a later decal that fills the tile."""
+    x, z, sine, cosine, half_x, half_z, ellipse = decal
+    texel = canvas.texel
+    extent_x = abs(cosine) * half_x + abs(sine) * half_z + texel
+    extent_z = abs(sine) * half_x + abs(cosine) * half_z + texel
+    for row in range(int((z - extent_z - canvas.z0) / texel), int((z + extent_z - canvas.z0) / texel) + 1):
+        dz = canvas.z0 + (row + 0.5) * texel - z
+        for column in range(int((x - extent_x - canvas.x0) / texel), int((x + extent_x - canvas.x0) / texel) + 1):
+            tile = canvas.tile_map[row >> 6, column >> 6]
+            if tile < canvas.first_own or floor[row >> 6, column >> 6] >= number:
+                continue
+            dx = canvas.x0 + (column + 0.5) * texel - x
+            across, along = dx * cosine - dz * sine, dx * sine + dz * cosine
+            cover = _decal_cover(across, along, half_x, half_z, ellipse, texel)
+            place = (row & 63) << 6 | (column & 63)
+            _paint_texel(canvas, tile, place, material, cover, np.int64(shades[row & 63, column & 63]))
+
+
+@kernel
+def _mean_code(a: int, b: int, c: int, d: int) -> int:
+    """Code of four texels seen as one: the two materials with the largest shares, the mean shade."""
+    shade = ((a & 15) + (b & 15) + (c & 15) + (d & 15) + 2) >> 2
+    if (a | 15) == (b | 15) == (c | 15) == (d | 15):
+        return (a & 0xFFF0) | shade
+    shares = np.zeros(16, np.int64)
+    for code in (a, b, c, d):
+        blend = (code >> 4) & 15
+        shares[code >> 12] += 15 - blend
+        shares[(code >> 8) & 15] += blend
+    first = 0
+    for material in range(1, 16):
+        if shares[material] > shares[first]:
+            first = material
+    second = first
+    for material in range(16):
+        if material != first and shares[material] > 0 and (second == first or shares[material] > shares[second]):
+            second = material
+    if second == first:
+        return first << 12 | first << 8 | shade
+    both = shares[first] + shares[second]
+    blend = (15 * shares[second] + both // 2) // both
+    return first << 12 | second << 8 | blend << 4 | shade
+
+
+@kernel
+def _build_mips(tiles: Codes) -> None:
+    """Fill levels 1..6 of every tile from its level 0."""
+    for tile in range(len(tiles)):
+        for level in range(1, LEVELS):
+            side = TILE_SIDE >> level
+            source = LEVEL_START[level - 1]
+            target = LEVEL_START[level]
+            for row in range(side):
+                for column in range(side):
+                    place = source + (row * 4 * side) + 2 * column
+                    tiles[tile, target + row * side + column] = _mean_code(
+                        np.int64(tiles[tile, place]),
+                        np.int64(tiles[tile, place + 1]),
+                        np.int64(tiles[tile, place + 2 * side]),
+                        np.int64(tiles[tile, place + 2 * side + 1]),
+                    )
