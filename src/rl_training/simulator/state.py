@@ -42,13 +42,17 @@ from typing import NamedTuple
     LINES_INSIDE,  # bit k set: the car's body overlaps start line k
     LINE_EVENT,  # row of the start line entered during this control step, -1 = none
     LINE_TIME,  # TIME of that event
-) = range(36)
-STATE_COLUMNS = 36
+    TOUCHING_TOO,  # a second thing in contact at the same time, -1 = none
+) = range(37)
+STATE_COLUMNS = 37
 
 SUBSTEP = 0.01  # [s]
 SUBSTEPS = 5  # per control step: 20 Hz
 RIDE_HEIGHT = 0.566  # car origin above the ground at rest [u]
 METRE = 8.0  # [u] per metre of telemetry
+MASS_AHEAD = 0.1  # the centre of mass lies this far before the car origin; FORWARD and LATERAL are its velocity [u]
+BOX_HALF_HEIGHT = 0.25  # of the collision box about the origin
+OTHER_CARS = 1 << 20  # names in HIT and TOUCHING from here on are cars: OTHER_CARS + number of the car
 
 
 class CarParams(NamedTuple):
