@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, TypeVar
 
+from rl_training.envs.conf import DonkeyConf
 from rl_training.errors import ConfigError, did_you_mean
 from rl_training.simulator.randomize import DomainRandomization
 
@@ -129,3 +130,19 @@ def _build(cls: type[T], values: Mapping[str, Any], where: str) -> T:
         else:
             arguments[key] = tuple(value) if isinstance(value, list) else value
     return cls(**arguments)
+
+
+def spec_from_conf(
+    tracks: tuple[str, ...], conf: DonkeyConf, randomization: str | DomainRandomization = "none", max_steps: int = 0
+) -> EnvSpec:
+    """What gym-donkeycar's `conf` means for a batch in the embedded world."""
+    height, width, depth = conf.cam_resolution
+    ranges = DomainRandomization.preset(randomization) if isinstance(randomization, str) else randomization
+    return EnvSpec(
+        tracks=(conf.level,) if conf.level else tracks,
+        observation=ObservationSpec(width, height, grey=depth == 1, camera_width=width, camera_height=height),
+        action=ActionSpec(conf.steer_limit, conf.throttle_min, conf.throttle_max),
+        limits=Limits(max_cte=conf.max_cte, max_steps=max_steps),
+        frame_skip=conf.frame_skip,
+        randomization=ranges,
+    )

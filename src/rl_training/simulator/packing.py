@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from rl_training.simulator.bank import Bank
 from rl_training.simulator.collision import build_grid
-from rl_training.simulator.texture import GroundTexture, bake
+from rl_training.simulator.texture import TILE_TEXELS, GroundTexture, bake
 from rl_training.simulator.track import LINE_COLUMNS, SOLID_COLUMNS, WALL_COLUMNS, ZONE_COLUMNS, Track
 
-TILE_TEXELS = 5461  # 64² + 32² + … + 1
+
 
 
 @dataclass(frozen=True)
