@@ -16,7 +16,7 @@ from torch import Tensor
 
 
 class DrQLoss(NamedTuple):
-    """The critics minimise ``critic_loss``, the actor ``actor_loss``, of which ``entropy_term`` = α E[log π] is a part."""
+    """The critics minimise ``critic_loss``, the actor ``actor_loss``; ``entropy_term`` is the latter's α E[log π]."""
 
     critic_loss: Tensor
     actor_loss: Tensor
