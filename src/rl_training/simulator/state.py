@@ -52,7 +52,7 @@ RIDE_HEIGHT = 0.566  # car origin above the ground at rest [u]
 METRE = 8.0  # [u] per metre of telemetry
 MASS_AHEAD = 0.1  # the centre of mass lies this far before the car origin; FORWARD and LATERAL are its velocity [u]
 BOX_HALF_HEIGHT = 0.25  # of the collision box about the origin
-OTHER_CARS = 1 << 20  # names in HIT and TOUCHING from here on are cars: OTHER_CARS + number of the car
+OTHER_CARS = 100_000  # names in HIT and TOUCHING from here on are cars: OTHER_CARS + row of the car
 
 
 class CarParams(NamedTuple):

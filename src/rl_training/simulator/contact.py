@@ -1,0 +1,269 @@
+"""The box of the car against one thing: impulses at points, and the shapes a track can put in its way.
+
+Everything happens on the ground plane, in the body axes of the car (forward f, right r, from its origin); heights only
+decide whether two things can meet at all. A contact takes away the approach velocity at a point (restitution 0) and a
+part of the sliding by Coulomb friction, both as impulses with their torque, then moves the car out by the overlap.
+Nothing is ever added to the motion, so contacts cannot feed energy to a car.
+
+    gap     distance between the box and a thing along the axis of least overlap; below 0 they overlap [u]
+    n       unit normal (f, r), from the thing to the car
+
+A wall has no thickness: it pushes to the side on which the car's origin is. That is right as long as the origin never
+crosses it between two looks, which `vehicle` guarantees with steps much shorter than the box is wide.
+"""
+
+from __future__ import annotations
+
+import math
+
+from rl_training.simulator.jit import kernel
+from rl_training.simulator.state import (
+    BOX_HALF_HEIGHT,
+    FORWARD,
+    LATERAL,
+    MASS_AHEAD,
+    YAW_RATE,
+    CarParams,
+    X,
+    Y,
+    Z,
+)
+from rl_training.simulator.track import (
+    SOLID_BASE,
+    SOLID_BLOCKS,
+    SOLID_FRICTION,
+    SOLID_HALF_X,
+    SOLID_HALF_Z,
+    SOLID_HEIGHT,
+    SOLID_SHAPE,
+    SOLID_X,
+    SOLID_YAW,
+    SOLID_Z,
+    WALL_BASE0,
+    WALL_BASE1,
+    WALL_FRICTION,
+    WALL_HEIGHT,
+    WALL_X0,
+    WALL_X1,
+    WALL_Z0,
+    WALL_Z1,
+    Floats,
+    Shape,
+)
+
+SKIN = 0.005  # a gap up to here is a contact [u]
+RELEASE = 0.05  # and it ends when the gap grows beyond this one: no chatter while sliding along a wall
+FAR = 1e9  # a gap too large to matter
+EDGE_BIAS = 0.05  # how much deeper a wall's end must poke through a face than its side, to count as a blow on that face
+SWEEPS = 4  # over the points of one contact
+
+_BOX, _ARCH = int(Shape.BOX), int(Shape.ARCH)
+
+
+@kernel
+def push(car: Floats, params: CarParams, point_f: float, point_r: float, impulse_f: float, impulse_r: float) -> None:
+    """Apply an impulse at a point of the body."""
+    car[FORWARD] += impulse_f / params.mass
+    car[LATERAL] += impulse_r / params.mass
+    car[YAW_RATE] += ((point_f - MASS_AHEAD) * impulse_r - point_r * impulse_f) / params.yaw_inertia
+
+
+@kernel
+def approach(car: Floats, point_f: float, point_r: float, n_f: float, n_r: float) -> float:
+    """Velocity of a point of the body along n."""
+    along = car[FORWARD] - car[YAW_RATE] * point_r
+    across = car[LATERAL] + car[YAW_RATE] * (point_f - MASS_AHEAD)
+    speed: float = along * n_f + across * n_r
+    return speed
+
+
+@kernel
+def give(params: CarParams, point_f: float, point_r: float, n_f: float, n_r: float) -> float:
+    """Change of a point's velocity along n by a unit impulse along n: an inverse mass."""
+    arm = (point_f - MASS_AHEAD) * n_r - point_r * n_f
+    return 1.0 / params.mass + arm * arm / params.yaw_inertia
+
+
+@kernel
+def stop_at(
+    car: Floats, params: CarParams, point_f: float, point_r: float, n_f: float, n_r: float, friction: float
+) -> None:
+    """Take away the approach at a point, and what friction can of the sliding there."""
+    speed = approach(car, point_f, point_r, n_f, n_r)
+    if speed >= 0.0:
+        return
+    blow = -speed / give(params, point_f, point_r, n_f, n_r)
+    push(car, params, point_f, point_r, blow * n_f, blow * n_r)
+    sliding = approach(car, point_f, point_r, -n_r, n_f)
+    most = friction * blow
+    rub = min(max(-sliding / give(params, point_f, point_r, -n_r, n_f), -most), most)
+    push(car, params, point_f, point_r, -rub * n_r, rub * n_f)
+
+
+@kernel
+def shift(car: Floats, head: tuple[float, float], ahead: float, right: float) -> None:
+    """Move the car without changing its motion."""
+    car[X] += ahead * head[0] + right * head[1]
+    car[Z] += ahead * head[1] - right * head[0]
+
+
+@kernel
+def body_point(car: Floats, head: tuple[float, float], x: float, z: float) -> tuple[float, float]:
+    """A world point in body axes."""
+    dx, dz = x - car[X], z - car[Z]
+    return dx * head[0] + dz * head[1], dx * head[1] - dz * head[0]
+
+
+@kernel
+def meet_face(
+    car: Floats,
+    params: CarParams,
+    head: tuple[float, float],
+    ends: tuple[float, float, float, float],
+    n: tuple[float, float],
+    side: float,
+    friction: float,
+) -> None:
+    """A side of the box against the face of a segment: its one or two nearest corners are held.
+
+    `ends` is (f0, r0, f1, r1) of the segment, `side` the distance of the car's origin from its line.
+    """
+    length, width = params.half_length, params.half_width
+    corner_f, corner_r = -math.copysign(length, n[0]), -math.copysign(width, n[1])
+    gap = side + corner_f * n[0] + corner_r * n[1]
+    other_f, other_r = corner_f, -corner_r
+    if length * abs(n[0]) < width * abs(n[1]):
+        other_f, other_r = -corner_f, corner_r
+    two = side + other_f * n[0] + other_r * n[1] <= SKIN
+
+    edge_f, edge_r = ends[2] - ends[0], ends[3] - ends[1]
+    inverse = 1.0 / (edge_f * edge_f + edge_r * edge_r)
+    at = min(max(((corner_f - ends[0]) * edge_f + (corner_r - ends[1]) * edge_r) * inverse, 0.0), 1.0)
+    other_at = min(max(((other_f - ends[0]) * edge_f + (other_r - ends[1]) * edge_r) * inverse, 0.0), 1.0)
+    for _ in range(SWEEPS if two else 1):
+        stop_at(car, params, ends[0] + at * edge_f, ends[1] + at * edge_r, n[0], n[1], friction)
+        if two:
+            stop_at(car, params, ends[0] + other_at * edge_f, ends[1] + other_at * edge_r, n[0], n[1], friction)
+    if gap < 0.0:
+        shift(car, head, -gap * n[0], -gap * n[1])
+
+
+@kernel
+def meet_segment(
+    car: Floats,
+    params: CarParams,
+    head: tuple[float, float],
+    segment: tuple[float, float, float, float],
+    friction: float,
+    one_sided: bool,
+) -> float:
+    """Box against the segment (x0, z0, x1, z1); returns the gap. One-sided: solid to the right of its direction."""
+    f0, r0 = body_point(car, head, segment[0], segment[1])
+    f1, r1 = body_point(car, head, segment[2], segment[3])
+    length, width = params.half_length, params.half_width
+    # Overlaps along the box's own axes, by the direction in which the car would leave: back, ahead, left, right.
+    back, ahead = length - min(f0, f1), length + max(f0, f1)
+    left, right = width - min(r0, r1), width + max(r0, r1)
+    end = min(min(back, ahead), min(left, right))
+    span = math.sqrt((f1 - f0) * (f1 - f0) + (r1 - r0) * (r1 - r0))
+    if end < -RELEASE or span < 1e-9:
+        return FAR
+    n_f, n_r = (r1 - r0) / span, (f0 - f1) / span
+    side = -(f0 * n_f + r0 * n_r)
+    if side < 0.0:
+        if one_sided:
+            return FAR
+        n_f, n_r, side = -n_f, -n_r, -side
+    overlap = length * abs(n_f) + width * abs(n_r) - side
+    if overlap < -RELEASE:
+        return FAR
+
+    lengthwise = end in (back, ahead)
+    bias = EDGE_BIAS * (1.0 - abs(n_f if lengthwise else n_r))
+    if end + bias >= overlap:
+        if overlap >= -SKIN:
+            meet_face(car, params, head, (f0, r0, f1, r1), (n_f, n_r), side, friction)
+        return -overlap
+    if end >= -SKIN:  # an end of the segment pokes into a side of the box
+        if lengthwise:
+            n_f, n_r = (-1.0 if end == back else 1.0), 0.0
+        else:
+            n_f, n_r = 0.0, (-1.0 if end == left else 1.0)
+        nearer = f0 * n_f + r0 * n_r >= f1 * n_f + r1 * n_r
+        point_f, point_r = (f0, r0) if nearer else (f1, r1)
+        point_f, point_r = min(max(point_f, -length), length), min(max(point_r, -width), width)
+        stop_at(car, params, point_f, point_r, n_f, n_r, friction)
+        shift(car, head, max(end, 0.0) * n_f, max(end, 0.0) * n_r)
+    return -end
+
+
+@kernel
+def meet_circle(
+    car: Floats, params: CarParams, head: tuple[float, float], x: float, z: float, radius: float, friction: float
+) -> float:
+    """Box against an upright cylinder; returns the gap."""
+    f, r = body_point(car, head, x, z)
+    point_f = min(max(f, -params.half_length), params.half_length)
+    point_r = min(max(r, -params.half_width), params.half_width)
+    n_f, n_r = point_f - f, point_r - r
+    away = math.sqrt(n_f * n_f + n_r * n_r)
+    if away > radius + RELEASE:
+        return FAR
+    if away > 1e-9:
+        n_f, n_r = n_f / away, n_r / away
+    elif params.half_length - abs(f) < params.half_width - abs(r):  # its axis stands inside the box: out the near side
+        away, n_f, n_r = abs(f) - params.half_length, -math.copysign(1.0, f), 0.0
+    else:
+        away, n_f, n_r = abs(r) - params.half_width, 0.0, -math.copysign(1.0, r)
+    gap = away - radius
+    if gap <= SKIN:
+        stop_at(car, params, point_f, point_r, n_f, n_r, friction)
+        shift(car, head, max(-gap, 0.0) * n_f, max(-gap, 0.0) * n_r)
+    return gap
+
+
+@kernel
+def apart_in_height(car: Floats, base: float, top: float) -> bool:
+    y: float = car[Y]
+    return top < y - BOX_HALF_HEIGHT or base > y + BOX_HALF_HEIGHT
+
+
+@kernel
+def meet_wall(car: Floats, params: CarParams, head: tuple[float, float], wall: Floats) -> float:
+    """Box against a row of `Track.walls`; returns the gap."""
+    x0, z0, x1, z1 = wall[WALL_X0], wall[WALL_Z0], wall[WALL_X1], wall[WALL_Z1]
+    base = wall[WALL_BASE0]
+    if wall[WALL_BASE1] != base:
+        ex, ez = x1 - x0, z1 - z0
+        along = ((car[X] - x0) * ex + (car[Z] - z0) * ez) / max(ex * ex + ez * ez, 1e-9)
+        base += min(max(along, 0.0), 1.0) * (wall[WALL_BASE1] - base)
+    if apart_in_height(car, base, base + wall[WALL_HEIGHT]):
+        return FAR
+    return meet_segment(car, params, head, (x0, z0, x1, z1), wall[WALL_FRICTION], False)
+
+
+@kernel
+def meet_solid(car: Floats, params: CarParams, head: tuple[float, float], solid: Floats) -> float:
+    """Box against a row of `Track.solids`; returns the gap."""
+    shape = int(solid[SOLID_SHAPE])
+    if solid[SOLID_BLOCKS] == 0.0 or shape == _ARCH:
+        return FAR
+    if apart_in_height(car, solid[SOLID_BASE], solid[SOLID_BASE] + solid[SOLID_HEIGHT]):
+        return FAR
+    x, z, half_x, half_z = solid[SOLID_X], solid[SOLID_Z], solid[SOLID_HALF_X], solid[SOLID_HALF_Z]
+    friction = solid[SOLID_FRICTION]
+    if shape != _BOX:
+        return meet_circle(car, params, head, x, z, half_x, friction)
+    sine, cosine = math.sin(solid[SOLID_YAW]), math.cos(solid[SOLID_YAW])
+    least = FAR
+    a, b = -1.0, -1.0
+    for _ in range(4):  # around the box with the outside to the left: corner (a, b) to corner (b, -a)
+        segment = (
+            x + a * half_x * cosine + b * half_z * sine,
+            z + b * half_z * cosine - a * half_x * sine,
+            x + b * half_x * cosine - a * half_z * sine,
+            z - a * half_z * cosine - b * half_x * sine,
+        )
+        least = min(least, meet_segment(car, params, head, segment, friction, True))
+        a, b = b, -a
+    return least
