@@ -36,14 +36,14 @@ OTHER_COLUMNS = 7  # the colour is red · 65536 + green · 256 + blue
 class Scratch(NamedTuple):
     """Buffers of one drawing thread."""
 
-    pixels: NDArray[np.uint32]  # the frame as palette entries, row by row
+    pixels: NDArray[np.uint32]  # the frame as palette entries, row by row, and a spare row
     depth: NDArray[np.float32]  # 1 / depth of what is drawn there, 0 = nothing nearer than the sky
 
     @classmethod
     def of(cls, view: View) -> Scratch:
         """Buffers large enough for `view`."""
         size = view.width * view.height
-        return cls(np.zeros(size, np.uint32), np.zeros(size, np.float32))
+        return cls(np.zeros(size + view.width, np.uint32), np.zeros(size, np.float32))
 
 
 @kernel

@@ -25,10 +25,13 @@ from rl_training.simulator.texture import LEVEL_START, TILE_SIDE, tile_variant
 from rl_training.simulator.view import Eye, View
 
 FIXED = 16  # binary places of texture coordinates
+TILE_SHIFT = FIXED + 6  # from a coordinate to its tile
+CHUNK = 16  # pixels drawn without looking for the next tile
 FAR = 1500.0  # the ground ends here [u]
 LEAST_HEIGHT = 0.05  # a camera below the ground is lifted to this [u]
 _STARTS = np.array(LEVEL_START, np.int64)
 _HALF_MASK = np.uint32(0x7F7F7F7F)
+_LOW_BITS = np.uint32(0x01010101)
 
 
 class Surface(NamedTuple):
@@ -96,28 +99,43 @@ def mip_level(across: float, along: float, per_unit: float) -> int:
 
 
 @kernel
-def _code(surface: Surface, u: int, v: int, level: int) -> int:
-    """The texture code under a fixed-point coordinate."""
-    column, row = u >> FIXED, v >> FIXED
-    tile_column, tile_row = column >> 6, row >> 6
-    if 0 <= tile_row < surface.rows and 0 <= tile_column < surface.columns:
-        tile = np.int64(surface.tile_map[tile_row, tile_column])
-    else:
-        tile = surface.base + tile_variant(tile_row + surface.row0, tile_column + surface.column0)
-    place = _STARTS[level] + (((row & 63) >> level) << (6 - level)) + ((column & 63) >> level)
-    return np.int64(surface.tiles[tile, place])
+def _tile(surface: Surface, u: int, v: int) -> int:
+    """The tile under a coordinate."""
+    column, row = u >> TILE_SHIFT, v >> TILE_SHIFT
+    if 0 <= row < surface.rows and 0 <= column < surface.columns:
+        return np.int64(surface.tile_map[row, column])
+    return surface.base + tile_variant(row + surface.row0, column + surface.column0)
+
+
+@kernel
+def _place(u: int, v: int, level: int) -> int:
+    """Where in its tile the texel of a mip level lies under a coordinate, from that level's start."""
+    mask = 63 >> level
+    return ((v >> (FIXED + level) & mask) << (6 - level)) + (u >> (FIXED + level) & mask)
 
 
 @kernel
 def texture_run(
     surface: Surface, line: Line, level: int, palette: Palette, pixels: NDArray[np.uint32], start: int, end: int
 ) -> None:
-    """Pixels start..end-1 along `line`."""
+    """Pixels start..end-1 along `line`, in chunks that mostly lie in one tile."""
     u, v, du, dv = line
-    for place in range(start, end):
-        pixels[place] = palette[_code(surface, u, v, level)]
-        u += du
-        v += dv
+    first = _STARTS[level]
+    for chunk in range(start, end, CHUNK):
+        count = min(CHUNK, end - chunk)
+        tile = _tile(surface, u, v)
+        if ((u ^ (u + du * (CHUNK - 1))) | (v ^ (v + dv * (CHUNK - 1)))) >> TILE_SHIFT == 0 and count == CHUNK:
+            texels = surface.tiles[tile, first:]
+            target = pixels[chunk:]
+            for k in range(CHUNK):
+                target[k] = palette[texels[_place(u, v, level)]]
+                u += du
+                v += dv
+        else:
+            for place in range(chunk, chunk + count):
+                pixels[place] = palette[surface.tiles[_tile(surface, u, v), first + _place(u, v, level)]]
+                u += du
+                v += dv
 
 
 @kernel
@@ -131,17 +149,14 @@ def texture_run_twice(
     start: int,
     end: int,
 ) -> None:
-    """Pixels start..end-1, each the mean of two samples."""
-    u, v, du, dv = line
-    u2, v2, du2, dv2 = second
-    for place in range(start, end):
-        one = palette[_code(surface, u, v, level)]
-        two = palette[_code(surface, u2, v2, level)]
-        pixels[place] = ((one >> 1) & _HALF_MASK) + ((two >> 1) & _HALF_MASK) + (one & two & np.uint32(0x01010101))
-        u += du
-        v += dv
-        u2 += du2
-        v2 += dv2
+    """Pixels start..end-1, each the mean of two samples; `pixels` ends with a spare row for the second."""
+    spare = len(pixels) - (end - start)
+    texture_run(surface, line, level, palette, pixels, start, end)
+    texture_run(surface, second, level, palette, pixels, spare, len(pixels))
+    row, extra = pixels[start:end], pixels[spare:]
+    for k in range(len(row)):
+        one, two = row[k], extra[k]
+        row[k] = ((one >> 1) & _HALF_MASK) + ((two >> 1) & _HALF_MASK) + (one & two & _LOW_BITS)
 
 
 @kernel
