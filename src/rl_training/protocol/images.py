@@ -1,0 +1,65 @@
+"""Camera images on the wire: RGB arrays ⇄ JPG, PNG or TGA bytes.
+
+On our side an image is always (height, width, 3) uint8 RGB; whatever arrives (grey, alpha channel, 16 bit) becomes
+that.
+"""
+
+from __future__ import annotations
+
+import io
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image as PillowImage
+
+from rl_training.errors import ProtocolError
+
+Image = NDArray[np.uint8]
+
+JPEG_QUALITY = 75  # Unity's default
+GREY_WEIGHTS = (0.2126, 0.7152, 0.0722)  # Rec. 709
+_JPEG_MAGIC = b"\xff\xd8"
+_PNG_MAGIC = b"\x89PNG"
+
+
+def to_grey(image: Image) -> Image:
+    """Rec. 709 luminance in all three channels: what `img_d` = 1 asks for."""
+    grey = cv2.transform(image, np.array([GREY_WEIGHTS], dtype=np.float32))
+    return np.repeat(grey.reshape(*image.shape[:2], 1), 3, axis=2)
+
+
+def encode(image: Image, encoding: str = "JPG") -> bytes:
+    """Bytes of an image file. Any encoding but PNG and TGA means JPG, as in the Unity simulator."""
+    assert image.ndim == 3, "an image is (height, width, 3)"
+    assert image.shape[2] == 3, "an image is (height, width, 3)"
+    if encoding == "TGA":
+        file = io.BytesIO()
+        PillowImage.fromarray(image).save(file, format="TGA")
+        return file.getvalue()
+    bgr = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
+    if encoding == "PNG":
+        ok, data = cv2.imencode(".png", bgr, [cv2.IMWRITE_PNG_COMPRESSION, 1])
+    else:
+        ok, data = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
+    assert ok, "OpenCV encodes every uint8 image"
+    return bytes(data)
+
+
+def decode(data: bytes) -> Image:
+    """The RGB image in a JPG, PNG or TGA file; ProtocolError when it is none of them."""
+    if data.startswith((_JPEG_MAGIC, _PNG_MAGIC)):
+        try:
+            bgr = cv2.imdecode(np.frombuffer(data, dtype=np.uint8), cv2.IMREAD_COLOR)
+        except cv2.error:
+            bgr = None
+        if bgr is not None:
+            return np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB, dst=bgr), dtype=np.uint8)
+    else:
+        # TGA has no magic number: it is what is left when the others did not match.
+        try:
+            with PillowImage.open(io.BytesIO(data), formats=["TGA"]) as file:
+                return np.asarray(file.convert("RGB"), dtype=np.uint8)
+        except (OSError, ValueError, SyntaxError, IndexError, OverflowError, MemoryError):
+            pass
+    raise ProtocolError(f"An image of {len(data)} bytes is neither JPG, PNG nor TGA, or it is damaged.")
