@@ -127,7 +127,7 @@ def walls_along(road: Road, offset: float, part: tuple[float, ...]) -> list[Floa
 
 
 def read_solids(fields: Fields, road: Road, names: Names, rng: np.random.Generator) -> Floats:
-    """Rows of `Track.solids` for one entry: ``at`` places, in a ``row``, or ``scatter``; bases still zero."""
+    """Rows of `Track.solids` for one entry: ``at`` places, ``beside`` the path, in a ``row`` or by ``scatter``."""
     shape = Shape[fields.choice("shape", [shape.name.lower() for shape in Shape]).upper()]
     usual = _USUAL[shape]
     half_x, half_z = fields.numbers("half_size", 2, (usual.half_x, usual.half_z))
@@ -135,6 +135,8 @@ def read_solids(fields: Fields, road: Road, names: Names, rng: np.random.Generat
     blocks = fields.flag("blocks", shape is not Shape.ARCH)
     if "at" in fields:
         places = _places(fields.rows("at", (2, 3)))
+    elif "beside" in fields:
+        places = _beside(fields.rows("beside", (2,)), road)
     elif "row" in fields:
         places = _row(fields.section("row"))
     else:
@@ -155,6 +157,15 @@ def _places(rows: Floats) -> Floats:
     """(K, 3) x, z, yaw in radians from rows of x, z and perhaps degrees."""
     yaw = rows[:, 2] if rows.shape[1] == 3 else np.zeros(len(rows))
     return np.column_stack([rows[:, :2], np.radians(yaw)])
+
+
+def _beside(rows: Floats, road: Road) -> Floats:
+    """Places from rows of [fraction of the path, offset], each turned along the path."""
+    index = np.round(rows[:, 0] * len(road.line)).astype(int) % len(road.line)
+    travel = geometry.directions(road.line, road.closed)[index]
+    x = road.line[index, 0] + rows[:, 1] * travel[:, 1]
+    z = road.line[index, 2] - rows[:, 1] * travel[:, 0]
+    return np.column_stack([x, z, np.arctan2(travel[:, 0], travel[:, 1])])
 
 
 def _row(fields: Fields) -> Floats:
