@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from rl_training.errors import TrackError
-from rl_training.simulator import palette
 from rl_training.simulator import path_geometry as geometry
+from rl_training.simulator.material_colors import material_colors
 from rl_training.simulator.track import Floats, Material, Strip, Track
 
 SPANS = 1000
@@ -44,7 +44,7 @@ def generated_road(seed: int, style: int = 0, turn_increment: float = 1.0) -> Tr
         length=geometry.path_length(line, closed=False),
         strips=_strips(half, shift, surfaced),
         half_widths=(-half - shift, half - shift),
-        colors=palette.colors({Material.GROUND: (150, 128, 96), Material.ROAD: (111, 109, 105)}),
+        colors=material_colors({Material.GROUND: (150, 128, 96), Material.ROAD: (111, 109, 105)}),
         ground_roughness=0.6,
         starts=np.array([[_START[0], 0.0, _START[1], 0.0]]),
         description="An open random road on sand; the path is the middle of the right lane.",

@@ -12,7 +12,7 @@ import re
 import numpy as np
 
 from rl_training.errors import TrackError, did_you_mean
-from rl_training.simulator import palette
+from rl_training.simulator.material_colors import RGB, material_colors
 from rl_training.simulator.path_geometry import directions
 from rl_training.simulator.random_plan import draw_plan, trace
 from rl_training.simulator.scenery import height_of, rolling
@@ -40,7 +40,7 @@ _HILL_CELL = 4.0
 _HILL_MARGIN = 60.0  # of ground with hills around the road [u]
 
 # (ground, road), for roads of a colour of their own, and grounds on which only the lines make the road.
-_PAVED: tuple[tuple[palette.RGB, palette.RGB], ...] = (
+_PAVED: tuple[tuple[RGB, RGB], ...] = (
     ((72, 80, 28), (108, 107, 104)),
     ((134, 122, 70), (166, 162, 154)),
     ((150, 128, 96), (100, 100, 101)),
@@ -50,7 +50,7 @@ _PAVED: tuple[tuple[palette.RGB, palette.RGB], ...] = (
     ((206, 210, 216), (76, 78, 82)),
     ((96, 110, 60), (150, 120, 88)),
 )
-_BARE: tuple[palette.RGB, ...] = (
+_BARE: tuple[RGB, ...] = (
     (96, 96, 98),
     (134, 128, 122),
     (146, 140, 130),
@@ -172,7 +172,7 @@ def _draw_colors(rng: np.random.Generator) -> tuple[np.ndarray[tuple[int, ...], 
         ground, road = _PAVED[rng.integers(len(_PAVED))]
     else:
         ground = road = _BARE[rng.integers(len(_BARE))]
-    table = palette.colors({Material.GROUND: ground, Material.ROAD: road}).astype(np.int64)
+    table = material_colors({Material.GROUND: ground, Material.ROAD: road}).astype(np.int64)
     table[[Material.GROUND, Material.ROAD, Material.SHOULDER]] += rng.integers(-14, 15, (3, 1))
     table[[Material.LINE_WHITE, Material.LINE_YELLOW]] += rng.integers(-20, 21, (2, 3))
     return np.clip(table, 0, 255).astype(np.uint8), paved, bool(not paved and rng.random() < 0.6)

@@ -16,8 +16,8 @@ import numpy as np
 import yaml
 
 from rl_training.errors import TrackError, did_you_mean
-from rl_training.simulator import palette
 from rl_training.simulator import path_geometry as geometry
+from rl_training.simulator.material_colors import RGB, material_colors
 from rl_training.simulator.scenery import Names, Road, height_of, raised, read_hills, read_solids, read_walls
 from rl_training.simulator.track import (
     LINE_COLUMNS,
@@ -99,7 +99,7 @@ def read_track_file(path: str | Path | Traversable, seed: int = 0) -> Track:
 def _track(fields: Fields, stem: str, rng: np.random.Generator) -> Track:
     ground = fields.section("ground", {})
     ground_y = ground.number("y", 0.0)
-    closed, nodes, line = _path(fields.section("path"), ground_y)
+    closed, nodes, line, node_height = _path(fields.section("path"), ground_y)
     edges, strips = _road(fields.section("road"))
     road = Road(line, closed, edges)
     names = Names()
@@ -110,7 +110,10 @@ def _track(fields: Fields, stem: str, rng: np.random.Generator) -> Track:
     light = _light(fields.section("light", {}), rng)
     heights = read_hills(ground.section("hills"), road, rng) if "hills" in ground else None
     starts = _starts(fields.rows("starts", (3,)))
-    _stand(heights, ground_y, nodes, line, walls, solids, starts)
+    _stand(heights, ground_y, line, walls, solids, starts)
+    if heights is not None:
+        nodes[:, 1] = height_of(heights, nodes[:, [0, 2]])
+    nodes[:, 1] += node_height
     per_row, columns, rows = fields.numbers("start_grid", 3, (2, 4.5, 5.0))
     track = Track(
         name=stem,
@@ -120,7 +123,7 @@ def _track(fields: Fields, stem: str, rng: np.random.Generator) -> Track:
         length=geometry.path_length(line, closed),
         strips=strips,
         half_widths=edges,
-        colors=palette.colors(_colors(fields.section("colors", {}))),
+        colors=material_colors(_colors(fields.section("colors", {}))),
         ground_roughness=ground.number("roughness", 0.5, low=0.0, high=1.0),
         decals=tuple(_decal(entry) for entry in fields.sections("decals")),
         ground_y=ground_y,
@@ -141,19 +144,22 @@ def _track(fields: Fields, stem: str, rng: np.random.Generator) -> Track:
     return track
 
 
-def _path(fields: Fields, ground_y: float) -> tuple[bool, Floats, Floats]:
-    """(closed, nodes, line) of the path; their y is the ground's, the nodes' raised by ``above_ground``."""
+def _path(fields: Fields, ground_y: float) -> tuple[bool, Floats, Floats, float]:
+    """(closed, nodes, line, height of the nodes above the ground) of the path; y is the ground's."""
     closed = fields.flag("closed", True)
     if "script" in fields:
         x, z, heading = fields.numbers("start", 3)
+        step = fields.number("step", 2.0, low=0.1)
         try:
-            nodes = geometry.turtle((x, z), heading, fields.number("step", 2.0, low=0.1), fields.text("script"))
+            nodes = geometry.turtle((x, z), heading, step, fields.text("script"))
         except ValueError as error:
             raise TrackError(
                 f"{fields.where}: '{error}' in 'script' is no move; write S11 for eleven steps straight, "
                 "L15@5 or R9@15.5 for steps turning left or right by so many degrees each."
             ) from error
-        curve = geometry.smooth(nodes, closed)
+        # A script seldom ends where it began; where the last step is cut short, a curve through both ends would kink.
+        cut_short = closed and float(np.diff(geometry.arcs(nodes, closed))[-1]) < 0.5 * step
+        curve = geometry.smooth(nodes[:-1] if cut_short else nodes, closed)
     else:
         points = raised(fields.rows("points", (2, 3), least=3))
         steps = np.diff(geometry.arcs(points, closed))
@@ -167,9 +173,10 @@ def _path(fields: Fields, ground_y: float) -> tuple[bool, Floats, Floats]:
         nodes = geometry.equal_steps(curve, closed, fields.count("nodes", low=3)) if "nodes" in fields else points
     line = geometry.closely(curve, closed)
     line[:, 1] += ground_y
-    nodes = nodes + np.array([0.0, ground_y + fields.number("above_ground", 0.0), 0.0])
+    nodes = nodes + np.array([0.0, ground_y, 0.0])
+    above_ground = fields.number("above_ground", 0.0)
     fields.finish()
-    return closed, nodes, line
+    return closed, nodes, line, above_ground
 
 
 def _road(fields: Fields) -> tuple[tuple[float, float], tuple[Strip, ...]]:
@@ -248,10 +255,10 @@ def _three(values: tuple[float, ...]) -> tuple[float, float, float]:
     return values[0], values[1], values[2]
 
 
-def _colors(fields: Fields) -> dict[Material, palette.RGB]:
+def _colors(fields: Fields) -> dict[Material, RGB]:
     """RGB by material, of those the file names."""
     known = {material.name.lower(): material for material in Material}
-    changes: dict[Material, palette.RGB] = {}
+    changes: dict[Material, RGB] = {}
     for name in fields.names():
         if name not in known:
             raise TrackError(f"{fields.where}: there is no material '{name}'.{did_you_mean(name, known)}")
@@ -291,13 +298,12 @@ def _friction_zones(entries: list[Fields]) -> Floats:
 def _stand(
     heights: HeightField | None,
     ground_y: float,
-    nodes: Floats,
     line: Floats,
     walls: Floats,
     solids: Floats,
     starts: Floats,
 ) -> None:
-    """Put everything on the ground. Nodes and line keep their distance to the road they were written with."""
+    """Put everything on the ground."""
 
     def ground(x: Floats, z: Floats) -> Floats:
         if heights is None:
@@ -305,8 +311,6 @@ def _stand(
         return height_of(heights, np.column_stack([x, z]))
 
     if heights is not None:
-        lift = nodes[:, 1] - line[geometry.nearest(line, nodes[:, [0, 2]])[0], 1]
-        nodes[:, 1] = ground(nodes[:, 0], nodes[:, 2]) + np.median(lift)
         line[:, 1] = ground(line[:, 0], line[:, 2])
     walls[:, WALL_BASE0] = ground(walls[:, WALL_X0], walls[:, WALL_Z0])
     walls[:, WALL_BASE1] = ground(walls[:, WALL_X1], walls[:, WALL_Z1])
