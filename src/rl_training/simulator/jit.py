@@ -1,8 +1,8 @@
-"""`@kernel`: numba compilation, cached on disk under a stamp of every simulator source.
+"""`@kernel` and `@builder`: numba compilation, cached on disk under a stamp of the sources.
 
 Numba stamps a cached kernel with its own file only, so a kernel that inlines a function of another file keeps running
 the old code after that file changed; and two jits of one function with different flags share one cache entry. Here the
-stamp covers the kernel's file and all simulator sources it imports, and there is one set of flags.
+stamp covers the kernel's file and all simulator sources it imports, and a function is compiled with one of two fixed sets of flags.
 """
 
 from __future__ import annotations
@@ -21,9 +21,18 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "arcp", "nsz"}}
+# Arrays passed to a function are counted references unless NRT is off; a `Bank` holds thirty of them, and counting
+# them at every call made a physics step eight times slower. Without NRT a kernel cannot allocate: builders do that.
+COMMON: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "arcp", "nsz"}}
+KERNEL_FLAGS: dict[str, Any] = {**COMMON, "_nrt": False, "forceinline": True}
+BUILDER_FLAGS: dict[str, Any] = COMMON
 
-
+FLAGS_TEXT = repr(
+    [
+        sorted((name, str(sorted(value) if isinstance(value, set) else value)) for name, value in flags.items())
+        for flags in (KERNEL_FLAGS, BUILDER_FLAGS)
+    ]
+)
 FOLDER = Path(__file__).parent
 _IMPORT = re.compile(r"^\s*from rl_training\.simulator\.(\w+) import", re.MULTILINE)
 
@@ -44,7 +53,7 @@ def _sources(path: Path) -> frozenset[Path]:
 @lru_cache(maxsize=None)
 def source_stamp(path: Path) -> str:
     """A digest of what a kernel of `path` is compiled from: its sources, the flags, the versions."""
-    digest = hashlib.sha256(f"{numba.__version__} {sys.version} {sorted(map(str, FLAGS.items()))}".encode())
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version} {FLAGS_TEXT}".encode())
     for source in sorted(_sources(path)):
         digest.update(source.name.encode())
         digest.update(source.read_bytes())
@@ -91,8 +100,18 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
 
 def kernel(function: F) -> F:
-    """Compile `function` on its first call, or load it from the cache."""
-    dispatcher = numba.njit(**FLAGS)(function)
+    """Compile for the hot path: inlined into its callers, no allocation, no reference counting."""
+    return _compiled(function, KERNEL_FLAGS)
+
+
+def builder(function: F) -> F:
+    """Compile for preparation on the host's behalf: may allocate arrays and return them."""
+    return _compiled(function, BUILDER_FLAGS)
+
+
+def _compiled(function: F, flags: dict[str, Any]) -> F:
+    """`function`, compiled on its first call or loaded from the cache."""
+    dispatcher = numba.njit(**flags)(function)
     try:
         dispatcher._cache = _Cache(function)
     except RuntimeError:

@@ -30,7 +30,17 @@ DEFAULTS: dict[Material, RGB] = {
     Material.CAR: (36, 72, 150),
 }
 
+_PATCH_SHADE = 0.84
+
 
 def material_colors(changes: Mapping[Material, RGB]) -> NDArray[np.uint8]:
-    """(16, 3): the defaults with a track's own colours in their place."""
-    return np.array([changes.get(material, DEFAULTS[material]) for material in Material], np.uint8)
+    """(16, 3): the defaults with a track's own colours in their place.
+
+    The second colour of ground and floor is a darker shade of the first, unless the track names it too.
+    """
+    colors = {**DEFAULTS, **changes}
+    for first, second in ((Material.GROUND, Material.GROUND_ALT), (Material.FLOOR, Material.FLOOR_ALT)):
+        if first in changes and second not in changes:
+            red, green, blue = (round(_PATCH_SHADE * channel) for channel in colors[first])
+            colors[second] = (red, green, blue)
+    return np.array([colors[material] for material in Material], np.uint8)

@@ -18,6 +18,7 @@ from rl_training.simulator.state import (
     LINE_EVENT,
     NODE,
     OFFSET,
+    OTHER_CARS,
     PITCH,
     RIDE_HEIGHT,
     ROLL,
@@ -27,6 +28,7 @@ from rl_training.simulator.state import (
     THROTTLE,
     TIME,
     TOUCHING,
+    TOUCHING_TOO,
     YAW,
     CarParams,
     X,
@@ -37,7 +39,7 @@ from rl_training.simulator.vehicle import substep
 
 HISTORY = 4  # commands kept for latency: the newest first
 RESET_BRAKE = 10.0  # what Unity holds after a reset until the next control message
-CAR_NAME = 100_000  # HIT and TOUCHING of another car: CAR_NAME + its index
+
 
 # Columns of the per-car array `traits`.
 FRICTION_SCALE, TORQUE_SCALE, LATENCY = range(3)
@@ -64,6 +66,7 @@ def place_car(bank: Bank, slot: int, car, x: float, z: float, yaw: float, node: 
     car[BRAKE] = RESET_BRAKE
     car[HIT] = -1.0
     car[TOUCHING] = -1.0
+    car[TOUCHING_TOO] = -1.0
     car[LINE_EVENT] = -1.0
     active = node if node >= 0 else nearest_node(bank, slot, x, z)
     car[NODE] = active
@@ -107,7 +110,7 @@ def step_arenas(bank: Bank, state, slots, commands, traits, params: CarParams, c
                 substep(bank, slot, state[i], _with_traits(params, traits[i]))
             for i in range(start, start + cars):
                 for k in range(i + 1, start + cars):
-                    collide_pair(state[i], state[k], params, CAR_NAME + i, CAR_NAME + k)
+                    collide_pair(state[i], state[k], params, OTHER_CARS + i, OTHER_CARS + k)
         for i in range(start, start + cars):
             follow_line(bank, slot, state[i])
             follow_nodes(bank, slot, state[i])

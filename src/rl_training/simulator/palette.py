@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_training.simulator.jit import kernel
+from rl_training.simulator.jit import builder, kernel
 from rl_training.simulator.track import Light
 
 CODES = 65536
@@ -59,7 +59,7 @@ def shade_factor(shade: float) -> float:
     return np.float32(2.0 ** ((shade - NEUTRAL_SHADE) / SHADES_PER_OCTAVE))
 
 
-@kernel
+@builder
 def _fill_codes(colors: NDArray[np.float32], table: Palette) -> None:
     factors = np.empty(16, np.float32)
     for shade in range(16):

@@ -18,14 +18,14 @@ import math
 
 import numpy as np
 
-from rl_training.simulator.jit import kernel
+from rl_training.simulator.jit import builder
 from rl_training.simulator.track import Floats
 
 TRIES = 4000
 _CHECK_STEP = 1.5  # clearance is tested between points this far apart [u]
 
 
-@kernel
+@builder
 def draw_turns(rng: np.random.Generator, angles: Floats, wild: float) -> bool:
     """Draw the angles of the turns: bends, corners and hairpins, some to the left; whether they make one full turn."""
     total = 0.0
@@ -46,7 +46,7 @@ def draw_turns(rng: np.random.Generator, angles: Floats, wild: float) -> bool:
     return bool(math.radians(20.0) <= abs(last) <= math.radians(190.0))
 
 
-@kernel
+@builder
 def draw_sizes(rng: np.random.Generator, angles: Floats, radii: Floats, straights: Floats, tightest: float) -> None:
     """Draw radii, the smaller the sharper the turn, one of them the tightest, and straights of very unequal lengths."""
     sharpest = int(np.argmax(np.abs(angles)))
@@ -59,7 +59,7 @@ def draw_sizes(rng: np.random.Generator, angles: Floats, radii: Floats, straight
     radii[sharpest] = tightest
 
 
-@kernel
+@builder
 def close_circuit(angles: Floats, radii: Floats, straights: Floats, length: float) -> bool:
     """Change the straights as little as can be so that the circuit closes with that length; whether all stay positive.
 
@@ -114,7 +114,7 @@ def close_circuit(angles: Floats, radii: Floats, straights: Floats, length: floa
     return True
 
 
-@kernel
+@builder
 def trace(angles: Floats, radii: Floats, straights: Floats, points: Floats) -> None:
     """Points at equal steps around the circuit, from the start of its first straight at (0, 0), heading 0."""
     count = len(points)
@@ -150,7 +150,7 @@ def trace(angles: Floats, radii: Floats, straights: Floats, points: Floats) -> N
         z = middle_z + sign * radii[k] * math.sin(heading)
 
 
-@kernel
+@builder
 def keeps_clear(points: Floats, step: float, tightest: float, clearance: float) -> bool:
     """Whether points more than half a tightest circle apart along the circuit are `clearance` apart on the ground."""
     count = len(points)
@@ -165,7 +165,7 @@ def keeps_clear(points: Floats, step: float, tightest: float, clearance: float) 
     return True
 
 
-@kernel
+@builder
 def draw_plan(
     rng: np.random.Generator, turns: int, length: float, tightest: float, clearance: float, wild: float
 ) -> tuple[Floats, Floats, Floats]:

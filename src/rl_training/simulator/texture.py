@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_training.simulator.jit import kernel
+from rl_training.simulator.jit import builder
 from rl_training.simulator.track import Decal, Floats, Material, Strip, Track
 
 TILE_SIDE = 64
@@ -129,7 +129,7 @@ class _Ribbon(NamedTuple):
         return _Ribbon(points[chosen], tangents[chosen], normals[chosen], arc[chosen])
 
 
-@kernel
+@builder
 def _merge_straights(points: Floats, steps: Floats) -> NDArray[np.int64]:
     """Indices of the points to keep so that no piece turns by more than about a degree or is longer than 4 u."""
     chosen = np.empty(len(points), np.int64)
@@ -183,7 +183,7 @@ def _floor_materials(material: Material) -> tuple[Material, Material]:
     return (material, Material(material + 1)) if material in (Material.GROUND, Material.FLOOR) else (material, material)
 
 
-@kernel
+@builder
 def tile_variant(row: int, column: int) -> int:
     """Which shared tile lies at world tile (row, column)."""
     mixed = np.uint32(row) * np.uint32(0x9E3779B1) ^ np.uint32(column) * np.uint32(0x85EBCA77)
@@ -192,7 +192,7 @@ def tile_variant(row: int, column: int) -> int:
     return np.int64((mixed >> np.uint32(20)) & np.uint32(GROUND_VARIANTS - 1))
 
 
-@kernel
+@builder
 def _variant_map(shape: tuple[int, int], row0: int, column0: int) -> NDArray[np.int32]:
     """The shared tile at each place of a map whose first tile is world tile (row0, column0)."""
     variants = np.empty(shape, np.int32)
@@ -250,7 +250,7 @@ def ground_tiles(material: Material, alternate: Material, roughness: float) -> C
     return tiles
 
 
-@kernel
+@builder
 def _reaches(gap_x: float, gap_z: float, half_x: float, half_z: float, ellipse: bool) -> bool:
     """Whether the point (gap_x, gap_z), in the decal's frame, lies inside it."""
     if ellipse:
@@ -258,7 +258,7 @@ def _reaches(gap_x: float, gap_z: float, half_x: float, half_z: float, ellipse: 
     return abs(gap_x) <= half_x and abs(gap_z) <= half_z
 
 
-@kernel
+@builder
 def _place_decal(
     decal: DecalRow,
     number: int,
@@ -284,7 +284,7 @@ def _place_decal(
             own[row, column] = not inside
 
 
-@kernel
+@builder
 def _mark_road(
     points: Floats,
     normals: Floats,
@@ -310,7 +310,7 @@ def _mark_road(
                 own[row, column] |= _box_meets_band(i, points, normals, left, right, x0, z0, side, row, column)
 
 
-@kernel
+@builder
 def _box_meets_band(
     i: int,
     points: Floats,
@@ -333,7 +333,7 @@ def _box_meets_band(
     return left - radius <= offset <= right + radius and abs(ahead) <= radius + 2.5 + 0.05 * (right - left)
 
 
-@kernel
+@builder
 def _mix(code: np.uint16, material: int, coverage: int, shade: int) -> int:
     """`code` with `coverage` fifteenths of `material` painted over it; the two largest shares survive."""
     first = code >> 12
@@ -360,7 +360,7 @@ def _mix(code: np.uint16, material: int, coverage: int, shade: int) -> int:
     return first << 12 | material << 8 | blended << 4 | shade
 
 
-@kernel
+@builder
 def _cut_from(low: float, high: float, value: float, slope: float) -> tuple[float, float]:
     """Narrow the columns [low, high) to those where ``value + slope · column >= 0``."""
     if slope > 1e-12:
@@ -370,7 +370,7 @@ def _cut_from(low: float, high: float, value: float, slope: float) -> tuple[floa
     return (low, high) if value >= 0.0 else (low, low)
 
 
-@kernel
+@builder
 def _cut_before(low: float, high: float, value: float, slope: float) -> tuple[float, float]:
     """The exact complement of `_cut_from`, so that neighbouring pieces share no texel and leave none out."""
     if slope > 1e-12:
@@ -380,7 +380,7 @@ def _cut_before(low: float, high: float, value: float, slope: float) -> tuple[fl
     return (low, high) if value < 0.0 else (low, low)
 
 
-@kernel
+@builder
 def _dash_cover(arc: float, dash_on: float, period: float, texel: float) -> float:
     """Share of a texel at `arc` that lies on a dash."""
     away = arc - 0.5 * dash_on
@@ -388,7 +388,7 @@ def _dash_cover(arc: float, dash_on: float, period: float, texel: float) -> floa
     return min(max((0.5 * dash_on - abs(away)) / texel + 0.5, 0.0), 1.0)
 
 
-@kernel
+@builder
 def _paint_texel(canvas: _Canvas, tile: int, place: int, material: int, cover: float, shade: int) -> None:
     share = int(15.0 * cover + 0.5)
     if share >= 15:
@@ -397,7 +397,7 @@ def _paint_texel(canvas: _Canvas, tile: int, place: int, material: int, cover: f
         canvas.tiles[tile, place] = _mix(np.int64(canvas.tiles[tile, place]), material, share, shade)
 
 
-@kernel
+@builder
 def _paint_strip(
     ribbon: _Ribbon,
     left: float,
@@ -447,7 +447,7 @@ def _paint_strip(
                 _paint_texel(canvas, tile, place, material, cover, np.int64(shades[row & 63, column & 63]))
 
 
-@kernel
+@builder
 def _decal_cover(across: float, along: float, half_x: float, half_z: float, ellipse: bool, texel: float) -> float:
     """Share of the texel at (across, along), in the decal's frame, that the decal covers."""
     if ellipse:
@@ -458,7 +458,7 @@ def _decal_cover(across: float, along: float, half_x: float, half_z: float, elli
     return max(cover_x, 0.0) * max(cover_z, 0.0) / (texel * texel)
 
 
-@kernel
+@builder
 def _paint_decal(
     decal: DecalRow, number: int, floor: NDArray[np.int32], shades: NDArray[np.uint8], material: int, canvas: _Canvas
 ) -> None:
@@ -480,7 +480,7 @@ def _paint_decal(
             _paint_texel(canvas, tile, place, material, cover, np.int64(shades[row & 63, column & 63]))
 
 
-@kernel
+@builder
 def _mean_code(a: int, b: int, c: int, d: int) -> int:
     """Code of four texels seen as one: the two materials with the largest shares, the mean shade."""
     shade = ((a & 15) + (b & 15) + (c & 15) + (d & 15) + 2) >> 2
@@ -506,7 +506,7 @@ def _mean_code(a: int, b: int, c: int, d: int) -> int:
     return first << 12 | second << 8 | blend << 4 | shade
 
 
-@kernel
+@builder
 def _build_mips(tiles: Codes) -> None:
     """Fill levels 1..6 of every tile from its level 0."""
     for tile in range(len(tiles)):

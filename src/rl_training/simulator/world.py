@@ -7,7 +7,7 @@ else is in the batch, in which order arenas are reset, and over how many threads
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from rl_training.errors import UsageError
 from rl_training.simulator import motion, state
+from rl_training.simulator.bank import Bank
 from rl_training.simulator.jit import announce_first_compile
-from rl_training.simulator.motion import CAR_NAME, FRICTION_SCALE, HISTORY, LATENCY, RESET_BRAKE, TORQUE_SCALE, TRAITS
+from rl_training.simulator.motion import FRICTION_SCALE, HISTORY, LATENCY, RESET_BRAKE, TORQUE_SCALE, TRAITS
 from rl_training.simulator.packing import PreparedTrack, TrackBank, prepare
 from rl_training.simulator.randomize import Appearance, faithful
+from rl_training.simulator.sharing import SharedSlots
 from rl_training.simulator.state import STATE_COLUMNS, SUBSTEP, CarParams
 from rl_training.simulator.track import Track
 from rl_training.simulator.track_file import load_track
@@ -47,30 +49,21 @@ class World:
         self.state: NDArray[np.float64] = np.zeros((self.size, STATE_COLUMNS))
         self.commands: NDArray[np.float64] = np.zeros((self.size, HISTORY, 3))
         self.traits: NDArray[np.float64] = np.zeros((self.size, TRAITS))
-        self.slots: NDArray[np.int32] = np.full(arenas, -1, np.int32)
-        self.appearance: list[Appearance | None] = [None] * arenas
+        self._shared = SharedSlots(arenas)
+        self.slots = self._shared.slot_of  # the bank's slot of each arena
         self._prepared: list[PreparedTrack | None] = [None] * arenas  # by slot
         self._bank = TrackBank(arenas)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
-        self._threads = threads
+        self.threads = threads
 
     # ---- tracks and poses
 
     def load(self, arena: int, prepared: PreparedTrack) -> None:
         """Give `arena` a track; arenas with the same prepared track share its memory."""
-        slot = self.slots[arena]
-        if slot >= 0 and self._prepared[slot] is prepared:
-            return
-        self.slots[arena] = -1
-        in_use = {int(other) for other in self.slots if other >= 0}
-        sharing = [other for other in in_use if self._prepared[other] is prepared]
-        if sharing:
-            self.slots[arena] = sharing[0]
-            return
-        free = int(slot) if slot >= 0 and slot not in in_use else next(k for k in range(self.arenas) if k not in in_use)
-        self._bank.put(free, prepared)
-        self._prepared[free] = prepared
-        self.slots[arena] = free
+        slot, fresh = self._shared.assign(arena, id(prepared))
+        if fresh:
+            self._bank.put(slot, prepared)
+            self._prepared[slot] = prepared
 
     def track(self, arena: int) -> Track:
         """The track of an arena."""
@@ -81,7 +74,6 @@ class World:
     def dress(self, arena: int, appearance: Appearance | None = None) -> None:
         """How the arena looks and its cars behave until the next call; without an appearance, faithfully."""
         look = appearance or faithful(self.track(arena))
-        self.appearance[arena] = look
         rows = self.rows(arena)
         self.traits[rows, FRICTION_SCALE] = look.friction
         self.traits[rows, TORQUE_SCALE] = look.motor
@@ -94,7 +86,7 @@ class World:
     def place(self, car: int, x: float, z: float, yaw: float, node: int = -1) -> None:
         """Put a car at rest at (x, z) with heading `yaw`; its active node is `node`, or the nearest."""
         slot = self.slots[car // self.cars]
-        motion.place_car(self._bank.bank, slot, self.state[car], x, z, yaw, node)
+        motion.place_car(self.bank, slot, self.state[car], x, z, yaw, node)
         self.commands[car] = 0.0, 0.0, RESET_BRAKE
 
     def place_at_start(self, arena: int) -> None:
@@ -116,19 +108,28 @@ class World:
         """One control step of 0.05 s for all cars; `controls` is (size, 3): steering, throttle, brake."""
         self.commands[:, 1:] = self.commands[:, :-1].copy()
         self.commands[:, 0] = controls
-        self._spread(
-            lambda first, last: motion.step_arenas(
-                self._bank.bank, self.state, self.slots, self.commands, self.traits, self.params, self.cars, first, last
-            )
-        )
+        bank = self.bank
 
-    def _spread(self, work: Any) -> None:
-        """Run `work(first, last)` over all arenas, in as many pieces as there are threads."""
-        if self._pool is None:
-            work(0, self.arenas)
+        def work(first: int, last: int, _: int) -> None:
+            motion.step_arenas(
+                bank, self.state, self.slots, self.commands, self.traits, self.params, self.cars, first, last
+            )
+
+        self.spread(self.arenas, work)
+
+    @property
+    def bank(self) -> Bank:
+        """The tracks as kernels read them."""
+        return self._bank.bank
+
+    def spread(self, count: int, work: Callable[[int, int, int], None]) -> None:
+        """Run `work(first, last, thread)` over 0..count-1, in as many pieces as there are threads."""
+        if self._pool is None or count < 2:
+            work(0, count, 0)
             return
-        bounds = np.linspace(0, self.arenas, self._threads + 1).round().astype(int)
-        for future in [self._pool.submit(work, int(a), int(b)) for a, b in zip(bounds, bounds[1:])]:
+        bounds = np.linspace(0, count, self.threads + 1).round().astype(int)
+        pieces = zip(bounds.tolist(), bounds.tolist()[1:], range(self.threads))
+        for future in [self._pool.submit(work, *piece) for piece in pieces]:
             future.result()
 
     # ---- what happened
@@ -138,8 +139,8 @@ class World:
         index = int(self.state[car, state.HIT])
         if index < 0:
             return "none"
-        if index >= CAR_NAME:
-            return self.car_name(index - CAR_NAME)
+        if index >= state.OTHER_CARS:
+            return self.car_name(index - state.OTHER_CARS)
         return self.track(car // self.cars).names[index]
 
     def car_name(self, car: int) -> str:
