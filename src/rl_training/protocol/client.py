@@ -115,7 +115,7 @@ class SimClient:
         self._scene = None
         self._owed, self._sent, self._unechoed = 0, None, 0
         try:
-            version = self._ask(m.GetProtocolVersion(), "its protocol version", m.ProtocolVersion)
+            version = self._ask(m.GetProtocolVersion(extras=1), "its protocol version", m.ProtocolVersion)
         except SimulatorTimeout:
             if not self._inbox:
                 raise

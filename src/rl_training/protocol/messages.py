@@ -47,7 +47,10 @@ class Message:
 
 @dataclass(frozen=True)
 class GetProtocolVersion(Message):
+    """`extras` is ours: telemetry then carries the fields the Unity simulator does not have."""
+
     msg_type = "get_protocol_version"
+    extras: int = ours(0)
 
 
 @dataclass(frozen=True)

@@ -110,18 +110,18 @@ class SimServer:
             elif events & selectors.EVENT_READ:
                 self._read(self._connections[key.fileobj])  # type: ignore[index]
         now = time.monotonic()
-        self._keep_time(now)
         for connection in list(self._connections.values()):
             self.engine.work(connection.session)
-            self._flush(connection)
             self._probe(connection, now)
+        self._keep_time(now)
+        for connection in list(self._connections.values()):
+            self._flush(connection)
 
     def _wait_time(self) -> float:
         if any(connection.session.has_work for connection in self._connections.values()):
             return 0.0
-        if self._next_tick is None:
-            return _LONGEST_WAIT
-        return min(max(0.0, self._next_tick - time.monotonic()), _LONGEST_WAIT)
+        longest = min(_LONGEST_WAIT, self._options.probe_after)
+        return longest if self._next_tick is None else min(max(0.0, self._next_tick - time.monotonic()), longest)
 
     def _keep_time(self, now: float) -> None:
         """At most one tick: a clock that is behind comes back here before anything is waited for."""

@@ -93,6 +93,7 @@ class Session:
         self.name = name
         self.is_local = is_local
         self.lockstep = lockstep
+        self.extras = False  # whether it asked for the fields of telemetry that are ours
         self.is_open = True
         self.refused = 0  # messages that could not be understood
         self.outbox = Outbox()
@@ -241,7 +242,7 @@ class SimEngine:
             session.send(m.StartLineCrossed(crossing.line, crossing.time))
         telemetry = self._host.telemetry(session.car)
         second = session.second_camera or SECOND_CAMERA
-        line = encode_line(write_telemetry(telemetry, session.camera.encoding, second.encoding))
+        line = encode_line(write_telemetry(telemetry, session.camera.encoding, second.encoding, session.extras))
         session.outbox.put(line, keep_newest=None if session.lockstep else TELEMETRY_WAITING)
         if self._stands_too_long(session, telemetry):
             logger.warning("Client %s: its car has not moved for %g s.", session.name, self.options.idle_limit)
@@ -263,6 +264,7 @@ class SimEngine:
     # --- Messages -----------------------------------------------------------------------------------------------------
 
     def _protocol_version(self, session: Session, message: m.GetProtocolVersion) -> None:
+        session.extras = session.extras or bool(message.extras)
         session.send(m.ProtocolVersion(server=SERVER_NAME, lockstep=int(session.lockstep)))
 
     def _quit(self, session: Session, message: m.QuitApp) -> None:

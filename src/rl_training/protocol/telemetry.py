@@ -65,19 +65,29 @@ class Telemetry:
     vel_x: float | None = None
     vel_y: float | None = None
     vel_z: float | None = None
+    # Ours, for clients that ask: by following the car's projection on the path. Distances in metres.
+    progress: float | None = None  # since the reset, negative backwards
+    furthest: float | None = None  # the greatest progress so far
+    road_length: float | None = None
+    road_ends: int | None = None  # 1: an open road, 0: a closed one
+    laps: int | None = None  # full lengths of the road
+    last_lap_time: float | None = None  # [s], 0 before the first
+    road_offset: float | None = None  # from the path, + = right [u]; unlike cte never to a stale segment
     # Set by the reader: the release sent raw units (8 per metre) and they were converted.
     old_units: bool = False
 
 
 _RENAMED = {"active_node": "activeNode", "total_nodes": "totalNodes"}
-_IMAGE_FIELDS = {"image", "image_b", "lidar", "old_units"}
+_EXTRAS = ("progress", "furthest", "road_length", "road_ends", "laps", "last_lap_time", "road_offset")
+_INTEGERS = {"active_node", "total_nodes", "road_ends", "laps"}
+_NOT_SCALAR = {"image", "image_b", "lidar", "old_units"}
 # (attribute, name on the wire), in order; the two before the images first.
 _SCALARS = tuple(
     (field.name, _RENAMED.get(field.name, field.name))
     for field in dataclasses.fields(Telemetry)
-    if field.name not in _IMAGE_FIELDS
+    if field.name not in _NOT_SCALAR
 )
-_BEFORE_IMAGES, _AFTER_IMAGES = _SCALARS[:2], _SCALARS[2:]
+_BEFORE_IMAGES, _AFTER_IMAGES = _SCALARS[:2], tuple(item for item in _SCALARS[2:] if item[0] not in _EXTRAS)
 _ODOMETERS = ("front_left_odom", "front_right_odom", "rear_left_odom", "rear_right_odom")
 _METRIC = (
     *("speed", "accel_x", "accel_y", "accel_z"),
@@ -98,7 +108,9 @@ class ImageEncoding:
         return base64.b64encode(images.encode(shown, self.code)).decode("ascii")
 
 
-def write_telemetry(telemetry: Telemetry, encoding: ImageEncoding, encoding_b: ImageEncoding) -> RawMessage:
+def write_telemetry(
+    telemetry: Telemetry, encoding: ImageEncoding, encoding_b: ImageEncoding, extras: bool = False
+) -> RawMessage:
     """The JSON object of a telemetry packet, fields in Unity's order. The second image goes under both its names."""
     raw: RawMessage = {"msg_type": "telemetry"}
     for attribute, name in _BEFORE_IMAGES:
@@ -112,6 +124,8 @@ def write_telemetry(telemetry: Telemetry, encoding: ImageEncoding, encoding_b: I
         value = getattr(telemetry, attribute)
         if value is not None:
             raw[name] = value
+    if extras:
+        raw.update((name, getattr(telemetry, name)) for name in _EXTRAS)
     return raw
 
 
@@ -124,7 +138,7 @@ def read_telemetry(raw: RawMessage) -> Telemetry:
             continue
         if name == "hit":
             values[attribute] = read_text(value, name)
-        elif name in ("activeNode", "totalNodes"):
+        elif attribute in _INTEGERS:
             values[attribute] = read_integer(value, name)
         else:
             values[attribute] = read_number(value, name)
