@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_training.models.cnn.encoder import ConvEncoder, channels_last, encode
-from rl_training.models.distributions import Categorical
+from rl_training.models.distributions import ActionDistribution, Categorical
 from rl_training.models.layers import orthogonal
 
 
@@ -52,7 +52,7 @@ class MLPPPGModel(nn.Module):
         self.policy_head = nn.Linear(width, n_actions)
         self.value_head = nn.Linear(width, 1)
         self.aux_value_head = nn.Linear(width, 1)
-        self.distribution = Categorical()
+        self.distribution: ActionDistribution = Categorical()
         self._initialize()
 
     def _initialize(self) -> None:
@@ -63,10 +63,10 @@ class MLPPPGModel(nn.Module):
         nn.init.orthogonal_(self.aux_value_head.weight, 1.0)
         channels_last(self)
 
-    def features(self, observations: Tensor) -> Tensor:
-        """What the heads read, ``(B, F)``."""
+    def features(self, observations: Tensor, encoder: nn.Module | None = None) -> Tensor:
+        """What the heads read, ``(B, F)``; ``encoder`` may be a copy of its own in another format."""
         if self.encoder is not None:
-            encoded = encode(self.encoder, observations, self.dtype)
+            encoded = encode(encoder or self.encoder, observations, self.dtype)
         else:
             encoded = observations.float().flatten(1)
         features: Tensor = self.trunk(encoded)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from rl_training.models.cnn.encoder import ConvEncoder, architecture, channels_last, encode
 from rl_training.models.layers import TwinCritic, mlp, move_towards, orthogonal
@@ -22,6 +23,8 @@ LOG_STD_RANGE = (-10.0, 2.0)
 class ImageCritic(TwinCritic):
     """Twin Q-functions with the encoder they train."""
 
+    optimizer: Optimizer  # given by the one who trains it
+
     def __init__(self, encoder: ConvEncoder, action_dim: int, hidden: Sequence[int]) -> None:
         super().__init__(encoder.features_dim, action_dim, hidden)
         self.encoder = encoder
@@ -29,6 +32,8 @@ class ImageCritic(TwinCritic):
 
 class SquashedActor(nn.Module):
     """Mean and log-deviation of the action before tanh; ``encoder`` is None when the critic's is read."""
+
+    optimizer: Optimizer  # given by the one who trains it
 
     def __init__(self, encoder: ConvEncoder | None, features_dim: int, action_dim: int, hidden: Sequence[int]) -> None:
         super().__init__()
