@@ -13,7 +13,9 @@ from rl_training.simulator import state as st
 from rl_training.simulator.bank import Bank
 from rl_training.simulator.collision import build_grid
 from rl_training.simulator.ground import height_at, slope_at
+from rl_training.simulator.jit import kernel
 from rl_training.simulator.track import LINE_COLUMNS, SOLID_COLUMNS, WALL_COLUMNS, ZONE_COLUMNS, HeightField, Shape
+from rl_training.simulator.vehicle import substep
 
 Rows = Sequence[Sequence[float]]
 
@@ -135,3 +137,24 @@ def energy(car: NDArray[np.float64], params: st.CarParams | None = None) -> floa
     """Kinetic energy of the body, without its wheels' spin."""
     p = params or st.CarParams()
     return float(p.mass * (car[st.FORWARD] ** 2 + car[st.LATERAL] ** 2) + p.yaw_inertia * car[st.YAW_RATE] ** 2) / 2.0
+
+
+@kernel
+def _drive(bank: Bank, car: Any, params: st.CarParams, substeps: int) -> None:
+    for _ in range(substeps):
+        substep(bank, 0, car, params)
+
+
+def drive(
+    bank: Bank,
+    car: NDArray[np.float64],
+    substeps: int,
+    *,
+    steer: float = 0.0,
+    throttle: float = 0.0,
+    brake: float = 0.0,
+    params: st.CarParams | None = None,
+) -> None:
+    """Hold the controls for a number of substeps of 0.01 s."""
+    car[[st.STEER, st.THROTTLE, st.BRAKE]] = steer, throttle, brake
+    _drive(bank, car, params or st.CarParams(), substeps)

@@ -28,7 +28,9 @@ from rl_training.simulator.contact import (
 from rl_training.simulator.jit import kernel
 from rl_training.simulator.state import (
     BOX_HALF_HEIGHT,
+    FORWARD,
     HIT,
+    LATERAL,
     OTHER_CARS,
     TOUCHING,
     TOUCHING_TOO,
@@ -54,16 +56,23 @@ from rl_training.simulator.track import (
     Ints,
 )
 
-GRID_REACH = 1.5  # every thing within this distance of a cell is listed there: more than the box's half diagonal [u]
+GRID_REACH = 2.0  # everything within this distance of a cell is listed there [u]
+FREE_SPEED = 80.0  # a car whose cell lists nothing cannot reach a thing within a substep below this speed [u/s]
 MOST_CELLS = 1 << 18
+
+
+@kernel
+def alone(bank: Bank, slot: int, car: Floats) -> bool:
+    """Whether the car touches nothing and cannot touch anything within a substep."""
+    first, last = items_near(bank, slot, car[X], car[Z])
+    slow = abs(car[FORWARD]) + abs(car[LATERAL]) < FREE_SPEED
+    return first == last and slow and car[TOUCHING] < 0.0 and car[TOUCHING_TOO] < 0.0
 
 
 @kernel
 def touch(bank: Bank, slot: int, car: Floats, params: CarParams, head: tuple[float, float]) -> None:
     """Resolve every contact of the car where it stands, and keep HIT and TOUCHING; `head` is (sine, cosine) of YAW."""
     first, last = items_near(bank, slot, car[X], car[Z])
-    if first == last and car[TOUCHING] < 0.0 and car[TOUCHING_TOO] < 0.0:
-        return
     held, held_too = car[TOUCHING] >= OTHER_CARS, car[TOUCHING_TOO] >= OTHER_CARS
     walls = bank.wall_count[slot]
     for k in range(first, last):

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 
 from rl_training.simulator.bank import Bank
-from rl_training.simulator.collision import touch
+from rl_training.simulator.collision import alone, touch
 from rl_training.simulator.ground import friction_at, height_at, slope_at
 from rl_training.simulator.jit import kernel
 from rl_training.simulator.state import (
@@ -67,6 +67,7 @@ LEAST_FRICTION = 1e-3  # keeps the solve regular where a zone asks for none at a
 BODY_FREQUENCY = 56.5  # of the springs, 9 Hz [rad/s]
 BODY_DAMPING = 0.35
 SPRING = 40000.0  # of one wheel [N/u]
+MAX_SPIN = 50.0  # [rad/s]
 MAX_TRAVEL = 0.25  # [u] between two looks at the walls
 CORNER_REACH = 1.01  # from the origin to a corner of the box [u]
 
@@ -77,8 +78,14 @@ def clamp(value: float, low: float, high: float) -> float:
 
 
 @kernel
+def nothing_if_tiny(value: float) -> float:
+    """Zero instead of a dying remainder, which would end among the slow denormal numbers."""
+    return value if abs(value) > 1e-12 else 0.0
+
+
+@kernel
 def small_rotation(angle: float) -> tuple[float, float]:
-    """(sine, cosine) of an angle of at most about half a radian, to 1e-10; several times cheaper than libm."""
+    """(sine, cosine) of an angle of at most MAX_SPIN · SUBSTEP, to 1e-9; several times cheaper than libm."""
     q = angle * angle
     sine = angle * (1.0 - q / 6.0 * (1.0 - q / 20.0 * (1.0 - q / 42.0 * (1.0 - q / 72.0))))
     cosine = 1.0 - q / 2.0 * (1.0 - q / 12.0 * (1.0 - q / 30.0 * (1.0 - q / 56.0)))
@@ -119,13 +126,12 @@ def side_yield(side: float, along: float, peak: float) -> float:
 
 
 @kernel
-def side_share(traction: float, peak: float, side: float, along: float) -> float:
+def side_limit(traction: float, peak: float, side: float, along: float) -> float:
     """What the friction circle leaves for lateral force beside a traction; a locked wheel slides where it is pushed."""
-    used = abs(traction) / peak
-    free = math.sqrt(max(1.0 - used * used, 0.0))
-    if used < 0.5:
-        return free
-    return max(free, (abs(side) + CREEP) / (abs(side) + abs(along) + CREEP))
+    left = math.sqrt(max(peak * peak - traction * traction, 0.0))
+    if traction < 0.5 * peak:
+        return left
+    return max(left, peak * (abs(side) + CREEP) / (abs(side) + abs(along) + CREEP))
 
 
 @kernel
@@ -181,13 +187,21 @@ def tyre_solve(
 
 
 @kernel
-def accelerate(
-    bank: Bank, slot: int, car: Floats, params: CarParams, uphill: tuple[float, float]
-) -> tuple[float, float]:
+def weigh(params: CarParams, uphill: tuple[float, float]) -> tuple[float, float, float]:
+    """Acceleration by gravity along the nose and to the right, and the load on the wheels."""
+    if uphill[0] == 0.0 and uphill[1] == 0.0:
+        return 0.0, 0.0, params.mass * params.gravity
+    ahead, right = uphill[0] * uphill[0], uphill[1] * uphill[1]
+    load = params.mass * params.gravity / math.sqrt(1.0 + ahead + right)
+    pull = -params.gravity * uphill[0] / math.sqrt(1.0 + ahead)
+    return pull, -params.gravity * uphill[1] / math.sqrt(1.0 + right), load
+
+
+@kernel
+def accelerate(car: Floats, params: CarParams, friction: float, uphill: tuple[float, float]) -> tuple[float, float]:
     """Change the velocities over one substep; returns what the tyres did: acceleration (forward, right) [u/s²]."""
     u, v, r = car[FORWARD], car[LATERAL], car[YAW_RATE]
-    pull = -params.gravity * uphill[0] / math.sqrt(1.0 + uphill[0] * uphill[0])
-    pull_right = -params.gravity * uphill[1] / math.sqrt(1.0 + uphill[1] * uphill[1])
+    pull, pull_right, weight = weigh(params, uphill)
     # Torques and gravity along the nose also turn the wheels, so the ground carries only `ground_part` of them.
     ground_part = params.mass / params.effective_mass
     torque = params.max_torque * params.torque_scale * clamp(car[THROTTLE], -1.0, 1.0)
@@ -197,10 +211,9 @@ def accelerate(
     braking = per_axle * params.max_brake * max(car[BRAKE], 0.0)
 
     base = 1.0 / (params.front_axle + params.rear_axle)
-    friction = max(friction_at(bank, slot, car[X], car[Z]) * params.friction_scale, LEAST_FRICTION)
-    weight = params.mass * params.gravity / math.sqrt(1.0 + uphill[0] * uphill[0] + uphill[1] * uphill[1])
     limit = friction * weight
-    pushed = clamp(2.0 * (traction - (braking if u > 0.0 else 0.0) + (braking if u < 0.0 else 0.0)), -limit, limit)
+    slowing = math.copysign(braking, u) if u != 0.0 else 0.0
+    pushed = clamp(2.0 * (traction - slowing), -limit, limit)
     shift = pushed * params.mass_height * base
     front_peak = friction * max(weight * params.rear_axle * base - shift, 0.05 * weight)
     rear_peak = friction * max(weight * params.front_axle * base + shift, 0.05 * weight)
@@ -210,15 +223,16 @@ def accelerate(
     brake = (gripped(braking, front_peak) + gripped(braking, rear_peak)) * SUBSTEP / params.mass
     wanted = abs(traction) + braking
     front_slip = steer[1] * (v + params.front_axle * r) - steer[0] * u
-    front_free = front_peak * side_share(wanted, front_peak, front_slip, u)
-    rear_free = rear_peak * side_share(wanted, rear_peak, v - params.rear_axle * r, u)
+    front_side = side_limit(wanted, front_peak, front_slip, u)
+    rear_side = side_limit(wanted, rear_peak, v - params.rear_axle * r, u)
 
     push = (front_traction * steer[1] + rear_traction) / params.mass + ground_part * (pull - params.linear_drag * u)
     push_right = front_traction * steer[0] / params.mass + pull_right - params.linear_drag * v
     turn = params.front_axle * front_traction * steer[0] / params.yaw_inertia - params.angular_drag * r
     free = (u + SUBSTEP * push, v + SUBSTEP * push_right, r + SUBSTEP * turn)
-    u1, v1, r1 = tyre_solve(params, (u, v, r), free, steer, (front_free, rear_free), brake)
-    car[FORWARD], car[LATERAL], car[YAW_RATE] = u1, v1, r1
+    u1, v1, r1 = tyre_solve(params, (u, v, r), free, steer, (front_side, rear_side), brake)
+    car[FORWARD], car[LATERAL] = nothing_if_tiny(u1), nothing_if_tiny(v1)
+    car[YAW_RATE] = clamp(nothing_if_tiny(r1), -MAX_SPIN, MAX_SPIN)
     return (u1 - u) / SUBSTEP - ground_part * pull, (v1 - v) / SUBSTEP - pull_right
 
 
@@ -244,8 +258,10 @@ def move(car: Floats, head: tuple[float, float], uphill: tuple[float, float], dt
     """
     sine, cosine = head
     u, v = car[FORWARD], car[LATERAL]
-    ahead = u * dt / math.sqrt(1.0 + uphill[0] * uphill[0])
-    across = v * dt / math.sqrt(1.0 + uphill[1] * uphill[1])
+    ahead, across = u * dt, v * dt
+    if uphill[0] != 0.0 or uphill[1] != 0.0:
+        ahead /= math.sqrt(1.0 + uphill[0] * uphill[0])
+        across /= math.sqrt(1.0 + uphill[1] * uphill[1])
     turn = car[YAW_RATE] * dt
     turn_sine, turn_cosine = small_rotation(turn)
     new_sine, new_cosine = sine * turn_cosine + cosine * turn_sine, cosine * turn_cosine - sine * turn_sine
@@ -298,31 +314,41 @@ def spring(angle: float, rate: float, target: float) -> tuple[float, float]:
 
 
 @kernel
+def grip(bank: Bank, slot: int, car: Floats, params: CarParams) -> float:
+    """Friction of the tyres where the car stands."""
+    return max(friction_at(bank, slot, car[X], car[Z]) * params.friction_scale, LEAST_FRICTION)
+
+
+@kernel
+def looks(car: Floats) -> int:
+    """How often to look for contacts on the way of one substep, so that nothing can be jumped over."""
+    travel = abs(car[FORWARD]) + abs(car[LATERAL]) + abs(car[YAW_RATE]) * CORNER_REACH
+    return int(travel * (SUBSTEP / MAX_TRAVEL)) + 1
+
+
+@kernel
 def advance(bank: Bank, slot: int, car: Floats, params: CarParams) -> None:
     """One substep of free motion: no walls, no solids."""
-    drive_on(bank, slot, car, params, False)
+    drive_on(bank, slot, car, params, True)
 
 
 @kernel
 def substep(bank: Bank, slot: int, car: Floats, params: CarParams) -> None:
     """One substep with contacts."""
-    drive_on(bank, slot, car, params, True)
+    drive_on(bank, slot, car, params, alone(bank, slot, car))
 
 
 @kernel
-def drive_on(bank: Bank, slot: int, car: Floats, params: CarParams, solid: bool) -> None:
-    """One substep; a fast car looks at the walls several times on its way."""
+def drive_on(bank: Bank, slot: int, car: Floats, params: CarParams, free: bool) -> None:
+    """One substep; unless it is free of things to meet, a fast car looks for them several times on its way."""
     before, before_right = car[FORWARD], car[LATERAL]
     head = heading(car)
     uphill = uphill_at(bank, slot, car, head)
-    tyres = accelerate(bank, slot, car, params, uphill)
-    pieces = 1
-    if solid:
-        travel = abs(car[FORWARD]) + abs(car[LATERAL]) + abs(car[YAW_RATE]) * CORNER_REACH
-        pieces = int(travel * (SUBSTEP / MAX_TRAVEL)) + 1
+    tyres = accelerate(car, params, grip(bank, slot, car, params), uphill)
+    pieces = 1 if free else looks(car)
     for _ in range(pieces):
         head = move(car, head, uphill, SUBSTEP / pieces)
-        if solid:
+        if not free:
             touch(bank, slot, car, params, head)
     settle(car, params, height_at(bank, slot, car[X], car[Z]), uphill, tyres)
     car[ACCEL_FORWARD] = (car[FORWARD] - before) / SUBSTEP
