@@ -27,6 +27,7 @@ class Bank(NamedTuple):
     height_shape: NDArray[np.int32]  # (T, 2) rows, columns; 0, 0 = flat
     height_origin: NDArray[np.float64]  # (T, 3) x0, z0, cell
     heights: NDArray[np.float32]  # (T, rows, columns)
+    height_top: NDArray[np.float64]  # (T,) the highest of them
     zone_count: NDArray[np.int32]
     zones: NDArray[np.float64]  # (T, F, ZONE_COLUMNS)
     # Ground texture

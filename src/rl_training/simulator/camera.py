@@ -23,27 +23,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_training.simulator.bank import Bank
-from rl_training.simulator.ground_view import LEAST_HEIGHT, draw_level, surface_of
+from rl_training.simulator.ground_view import draw_level, surface_of
+from rl_training.simulator.hill_view import KNOT, SPAN_COLUMNS, paint, terrain_height, terrain_of, trace
 from rl_training.simulator.jit import kernel
 from rl_training.simulator.palette import Palette
-from rl_training.simulator.view import GREY, PLANES, View, eye_of
+from rl_training.simulator.view import GREY, PLANES, View, eye_of, lifted
 
 # Columns of `others`.
 OTHER_X, OTHER_Y, OTHER_Z, OTHER_YAW, OTHER_PITCH, OTHER_ROLL, OTHER_COLOR = range(7)
 OTHER_COLUMNS = 7  # the colour is red · 65536 + green · 256 + blue
+
+LEAST_HEIGHT = 0.05  # a camera below the ground is lifted to this above it [u]
+LEAN = 0.2  # a picture that leans by fewer pixels from edge to edge is drawn as level
 
 
 class Scratch(NamedTuple):
     """Buffers of one drawing thread."""
 
     pixels: NDArray[np.uint32]  # the frame as palette entries, row by row, and a spare row
-    depth: NDArray[np.float32]  # 1 / depth of what is drawn there, 0 = nothing nearer than the sky
+    nearness: NDArray[np.float32]  # 1 / depth of what is drawn there, 0 = the sky
+    knots: NDArray[np.float64]  # depths and light at the knots of a row
+    spans: NDArray[np.float64]  # (N, SPAN_COLUMNS) pieces of rows
 
     @classmethod
     def of(cls, view: View) -> Scratch:
         """Buffers large enough for `view`."""
         size = view.width * view.height
-        return cls(np.zeros(size + view.width, np.uint32), np.zeros(size, np.float32))
+        knots = view.width // KNOT + 2
+        return cls(
+            np.zeros(size + view.width, np.uint32),
+            np.zeros(size, np.float32),
+            np.zeros((3, knots)),
+            np.zeros((2 * knots * view.height, SPAN_COLUMNS)),
+        )
 
 
 @kernel
@@ -62,8 +74,13 @@ def draw(
     """Draw one frame into `out`."""
     eye = eye_of(pose, mount)
     surface = surface_of(bank, slot)
-    height = max(eye.y - bank.ground_y[slot], LEAST_HEIGHT)
-    draw_level(eye, view, height, surface, palette, scratch.pixels)
+    terrain = terrain_of(bank, slot)
+    eye = lifted(eye, terrain_height(terrain, eye.x, eye.z) + LEAST_HEIGHT)
+    if terrain.rows == 0 and abs(eye.right_y) * view.width * view.fy < LEAN * view.fx:
+        draw_level(eye, view, eye.y - bank.ground_y[slot], surface, palette, scratch.pixels)
+    else:
+        count = trace(terrain, eye, view, light, scratch.knots, scratch.spans)
+        paint(scratch.spans[:count], surface, eye, view, palette, scratch.pixels, scratch.nearness)
     write_frame(view, scratch.pixels, out)
 
 

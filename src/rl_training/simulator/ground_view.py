@@ -28,8 +28,8 @@ FIXED = 16  # binary places of texture coordinates
 TILE_SHIFT = FIXED + 6  # from a coordinate to its tile
 CHUNK = 16  # pixels drawn without looking for the next tile
 FAR = 1500.0  # the ground ends here [u]
-LEAST_HEIGHT = 0.05  # a camera below the ground is lifted to this [u]
 _STARTS = np.array(LEVEL_START, np.int64)
+_HALF = 1 << (FIXED - 1)
 _HALF_MASK = np.uint32(0x7F7F7F7F)
 _LOW_BITS = np.uint32(0x01010101)
 
@@ -76,7 +76,7 @@ class Line(NamedTuple):
 
 
 @kernel
-def _fixed(texels: float) -> int:
+def fixed(texels: float) -> int:
     return np.int64(texels * (1 << FIXED))
 
 
@@ -86,7 +86,7 @@ def line_between(surface: Surface, x: float, z: float, x_end: float, z_end: floa
     u = (x - surface.x0) * surface.per_unit
     v = (z - surface.z0) * surface.per_unit
     scale = surface.per_unit / count
-    return Line(_fixed(u), _fixed(v), _fixed((x_end - x) * scale), _fixed((z_end - z) * scale))
+    return Line(fixed(u), fixed(v), fixed((x_end - x) * scale), fixed((z_end - z) * scale))
 
 
 @kernel
@@ -112,6 +112,12 @@ def _place(u: int, v: int, level: int) -> int:
     """Where in its tile the texel of a mip level lies under a coordinate, from that level's start."""
     mask = 63 >> level
     return ((v >> (FIXED + level) & mask) << (6 - level)) + (u >> (FIXED + level) & mask)
+
+
+@kernel
+def code_at(surface: Surface, u: int, v: int, level: int) -> int:
+    """The texture code under a coordinate."""
+    return np.int64(surface.tiles[_tile(surface, u, v), _STARTS[level] + _place(u, v, level)])
 
 
 @kernel
@@ -157,6 +163,34 @@ def texture_run_twice(
     for k in range(len(row)):
         one, two = row[k], extra[k]
         row[k] = ((one >> 1) & _HALF_MASK) + ((two >> 1) & _HALF_MASK) + (one & two & _LOW_BITS)
+
+
+@kernel
+def shaded_run(
+    surface: Surface,
+    line: Line,
+    level: int,
+    shade: int,
+    shade_step: int,
+    odd: int,
+    palette: Palette,
+    pixels: NDArray[np.uint32],
+) -> None:
+    """A short run along `line`, brighter or darker by a fixed-point shade; steps of shade are dithered."""
+    u, v, du, dv = line
+    first = _STARTS[level]
+    last = len(pixels) - 1
+    tile = _tile(surface, u, v)
+    dither = odd << (FIXED - 1)
+    if ((u ^ (u + du * last)) | (v ^ (v + dv * last))) >> TILE_SHIFT == 0:
+        texels = surface.tiles[tile, first:]
+        for k in range(len(pixels)):
+            pixels[k] = palette[np.int64(texels[_place(u, v, level)]) + ((shade + dither) >> FIXED)]
+            u, v, shade, dither = u + du, v + dv, shade + shade_step, dither ^ _HALF
+    else:
+        for k in range(len(pixels)):
+            pixels[k] = palette[code_at(surface, u, v, level) + ((shade + dither) >> FIXED)]
+            u, v, shade, dither = u + du, v + dv, shade + shade_step, dither ^ _HALF
 
 
 @kernel

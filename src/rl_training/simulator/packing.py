@@ -18,8 +18,6 @@ from rl_training.simulator.texture import TILE_TEXELS, GroundTexture, bake
 from rl_training.simulator.track import LINE_COLUMNS, SOLID_COLUMNS, WALL_COLUMNS, ZONE_COLUMNS, Track
 
 
-
-
 @dataclass(frozen=True)
 class PreparedTrack:
     """A track with everything the kernels need, ready to be copied into a slot."""
@@ -86,6 +84,7 @@ class TrackBank:
         else:
             arrays["height_shape"][slot] = heights.grid.shape
             arrays["height_origin"][slot] = heights.x0, heights.z0, heights.cell
+            arrays["height_top"][slot] = heights.grid.max()
             self._copy("heights", slot, heights.grid)
         arrays["grid_shape"][slot] = prepared.grid_shape
         arrays["grid_origin"][slot] = prepared.grid_origin
@@ -114,7 +113,7 @@ class TrackBank:
             grown[tuple(slice(size) for size in array.shape)] = array
             self._arrays[name] = array = grown
             self._bank = None
-        array[(slot, *(slice(size) for size in values.shape))] = values
+        array[slot][tuple(slice(size) for size in values.shape)] = values
 
     def _allocate(self, slot: int, tiles: int) -> int:
         """First tile of a block of at least `tiles` for `slot`: its own, a freed one, or a new one at the end."""
@@ -166,6 +165,7 @@ def _empty_arrays(slots: int) -> dict[str, NDArray[Any]]:
         "height_shape": zeros(2, dtype=int32),
         "height_origin": zeros(3),
         "heights": zeros(1, 1, dtype=np.float32),
+        "height_top": zeros(),
         "zone_count": zeros(dtype=int32),
         "zones": zeros(1, ZONE_COLUMNS),
         "tile_shape": zeros(2, dtype=int32),

@@ -26,6 +26,8 @@ LIGHT_COLUMNS = 6
 
 Palette = NDArray[np.uint32]
 
+_FACTORS = (2.0 ** ((np.arange(16) - NEUTRAL_SHADE) / SHADES_PER_OCTAVE)).astype(np.float32)
+
 
 def light_row(light: Light) -> NDArray[np.float64]:
     """(LIGHT_COLUMNS,): unit vector towards the sun, strengths, whether it casts shadows."""
@@ -61,9 +63,6 @@ def shade_factor(shade: float) -> float:
 
 @builder
 def _fill_codes(colors: NDArray[np.float32], table: Palette) -> None:
-    factors = np.empty(16, np.float32)
-    for shade in range(16):
-        factors[shade] = shade_factor(shade)
     for pair in range(256):
         for blend in range(16):
             weight = np.float32(blend / 15.0)
@@ -73,7 +72,7 @@ def _fill_codes(colors: NDArray[np.float32], table: Palette) -> None:
             blue = first[2] + (second[2] - first[2]) * weight
             code = (pair << 8) | (blend << 4)
             for shade in range(16):
-                factor = factors[shade]
+                factor = _FACTORS[shade]
                 table[code + shade] = pack_color(red * factor, green * factor, blue * factor)
 
 
@@ -81,5 +80,8 @@ def _fill_codes(colors: NDArray[np.float32], table: Palette) -> None:
 def _fill_sky(horizon: NDArray[np.float64], zenith: NDArray[np.float64], table: Palette) -> None:
     for step in range(SKY_STEPS):
         share = 1.0 - np.exp(-2.6 * SKY_SLOPE * step / (SKY_STEPS - 1))
-        red, green, blue = horizon + (zenith - horizon) * share
-        table[CODES + step] = pack_color(red, green, blue)
+        table[CODES + step] = pack_color(
+            horizon[0] + (zenith[0] - horizon[0]) * share,
+            horizon[1] + (zenith[1] - horizon[1]) * share,
+            horizon[2] + (zenith[2] - horizon[2]) * share,
+        )

@@ -486,23 +486,27 @@ def _mean_code(a: int, b: int, c: int, d: int) -> int:
     shade = ((a & 15) + (b & 15) + (c & 15) + (d & 15) + 2) >> 2
     if (a | 15) == (b | 15) == (c | 15) == (d | 15):
         return (a & 0xFFF0) | shade
-    shares = np.zeros(16, np.int64)
+    low = high = 0  # shares of materials 0-7 and 8-15, eight bits each: four texels have 60 fifteenths
     for code in (a, b, c, d):
         blend = (code >> 4) & 15
-        shares[code >> 12] += 15 - blend
-        shares[(code >> 8) & 15] += blend
-    first = 0
-    for material in range(1, 16):
-        if shares[material] > shares[first]:
-            first = material
-    second = first
+        for material, share in ((code >> 12, 15 - blend), ((code >> 8) & 15, blend)):
+            if material < 8:
+                low += share << (8 * material)
+            else:
+                high += share << (8 * (material - 8))
+    first = second = 0
+    share_first = share_second = 0
     for material in range(16):
-        if material != first and shares[material] > 0 and (second == first or shares[material] > shares[second]):
-            second = material
-    if second == first:
+        share = ((low if material < 8 else high) >> (8 * (material & 7))) & 255
+        if share > share_first:
+            second, share_second = first, share_first
+            first, share_first = material, share
+        elif share > share_second:
+            second, share_second = material, share
+    if share_second == 0:
         return first << 12 | first << 8 | shade
-    both = shares[first] + shares[second]
-    blend = (15 * shares[second] + both // 2) // both
+    both = share_first + share_second
+    blend = (15 * share_second + both // 2) // both
     return first << 12 | second << 8 | blend << 4 | shade
 
 

@@ -128,3 +128,14 @@ def eye_of(pose: NDArray[np.float64], mount: NDArray[np.float64]) -> Eye:
     fx, fy, fz = turn(0.0, 0.0, 1.0, mount[ROT_Y], mount[ROT_X], mount[ROT_Z])
     fx, fy, fz = turn(fx, fy, fz, yaw, pitch, roll)
     return Eye(pose[X] + x, pose[Y] + y, pose[Z] + z, rx, ry, rz, ux, uy, uz, fx, fy, fz)
+
+
+@kernel
+def lifted(eye: Eye, least_y: float) -> Eye:
+    """`eye`, no lower than `least_y`."""
+    return Eye(
+        eye.x, max(eye.y, least_y), eye.z,
+        eye.right_x, eye.right_y, eye.right_z,
+        eye.up_x, eye.up_y, eye.up_z,
+        eye.forward_x, eye.forward_y, eye.forward_z,
+    )  # fmt: skip
