@@ -1,9 +1,13 @@
-"""Cars that learn to drive from their camera, and the research loop that makes a champion of one."""
+"""Cars that learn to drive from their camera, and the research loop that makes a champion of one.
+
+Importing the package registers the ``donkey-…`` env ids and loads neither torch nor numba.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rl_training.envs.registration import register_envs
 from rl_training.exports import ALGORITHMS, LOSSES_AND_MODELS, lazy_exports
 
 if TYPE_CHECKING:
@@ -26,3 +30,5 @@ __all__ = [
     "ppg_loss",
 ]
 __getattr__, __dir__ = lazy_exports(__name__, ALGORITHMS | LOSSES_AND_MODELS)
+
+register_envs()

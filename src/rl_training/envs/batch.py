@@ -15,16 +15,12 @@ from gymnasium import spaces
 from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
-from rl_training.envs.cameras import Camera
 from rl_training.envs.rules import donkey_reward, episode_over
 from rl_training.envs.spec import EnvSpec
-from rl_training.envs.start import choose_start
-from rl_training.envs.track_source import TrackSource
+from rl_training.envs.stage import Stage
 from rl_training.errors import ConfigError, UsageError, did_you_mean
 from rl_training.simulator import state
-from rl_training.simulator.randomize import sample
 from rl_training.simulator.state import METRE
-from rl_training.simulator.world import World
 
 REWARDS = ("donkey",)
 END_OF_ROAD = 16.0  # an open road ends this far before its last point [u]
@@ -43,15 +39,14 @@ class DonkeyBatch:
             raise ConfigError(f"There is no reward '{spec.reward}'.{did_you_mean(spec.reward, REWARDS)}")
         self.spec = spec
         self.num_envs = num_envs
-        self.world = World(num_envs, threads=threads)
-        self.camera = Camera(spec.observation, num_envs)
+        self.stage = Stage(spec, num_envs, threads=threads)
+        self.world, self.camera = self.stage.world, self.stage.camera
         action = spec.action
         self.action_space = spaces.Box(
             np.array([-action.steer_limit, action.throttle_min], np.float32),
             np.array([action.steer_limit, action.throttle_max], np.float32),
         )
         self.observation_space = spaces.Box(0, 255, spec.observation.shape, np.uint8)
-        self._sources = [TrackSource(spec.tracks[i % len(spec.tracks)]) for i in range(num_envs)]
         self._rngs: list[np.random.Generator | None] = [None] * num_envs
         self._reseeded = np.zeros(num_envs, np.bool_)
         self._controls: Floats = np.zeros((num_envs, 3))
@@ -63,7 +58,11 @@ class DonkeyBatch:
 
     def seed(self, seed: int | Sequence[int | None] | None) -> list[int]:
         """Seed all cars for their next reset: car i gets seed + i, or its own of a sequence."""
-        seeds = [None if seed is None else seed + i for i in range(self.num_envs)] if not isinstance(seed, Sequence) else seed
+        seeds = (
+            [None if seed is None else seed + i for i in range(self.num_envs)]
+            if not isinstance(seed, Sequence)
+            else seed
+        )
         if len(seeds) != self.num_envs:
             raise UsageError(f"{len(seeds)} seeds were given for {self.num_envs} envs; expected one for each.")
         used: list[int] = []
@@ -84,19 +83,12 @@ class DonkeyBatch:
     def _reset_one(self, i: int) -> None:
         rng = self._rngs[i]
         assert rng is not None
-        prepared = self._sources[i].draw(rng, bool(self._reseeded[i]))
+        track = self.stage.begin(i, rng, bool(self._reseeded[i]))
         self._reseeded[i] = False
-        track = prepared.track
-        self.world.load(i, prepared)
-        look = sample(self.spec.randomization, track, rng)
-        self.world.dress(i, look)
-        self.camera.dress(i, look)
-        self.world.place(i, *choose_start(track, self.spec.start, rng))
         self._lengths[i] = np.inf if track.closed else track.length - END_OF_ROAD
         self.steps[i] = 0
         self.returns[i] = 0.0
         self.hit[i] = False
-        self.camera.forget(i)
 
     def advance(self, actions: NDArray[Any]) -> tuple[Floats, Flags, Flags]:
         """One action for every car: (rewards, terminated, truncated)."""
@@ -121,7 +113,7 @@ class DonkeyBatch:
 
     def observe(self, indices: NDArray[np.int64] | None = None) -> NDArray[np.uint8]:
         """Fresh frames of all cars, or of some; an array of its own that later steps leave alone."""
-        return self.camera.observe(self.world, indices)
+        return self.camera.observe(indices)
 
     # ---- what happened
 
@@ -147,7 +139,11 @@ class DonkeyBatch:
         """Why the episode of car i ended."""
         if terminated:
             return f"hit {self.world.hit_name(i)}" if self.hit[i] else "off_road"
-        return "time_limit" if self.spec.limits.max_steps and self.steps[i] >= self.spec.limits.max_steps else "end_of_road"
+        return (
+            "time_limit"
+            if self.spec.limits.max_steps and self.steps[i] >= self.spec.limits.max_steps
+            else "end_of_road"
+        )
 
     def save_state(self) -> dict[str, Any]:
         """All that a later `load_state` needs to go on bit for bit: cars, generators, counters, frame history."""

@@ -108,7 +108,9 @@ def _check_group(group: str, values: Mapping[str, Any], keys: tuple[str, ...]) -
 
 def _check_ranges(conf: DonkeyConf) -> None:
     if not conf.max_cte > 0:
-        raise ConfigError(f"conf['max_cte'] is {conf.max_cte}; expected a positive distance in Unity units, such as 8.0.")
+        raise ConfigError(
+            f"conf['max_cte'] is {conf.max_cte}; expected a positive distance in Unity units, such as 8.0."
+        )
     if conf.frame_skip < 1:
         raise ConfigError(f"conf['frame_skip'] is {conf.frame_skip}; expected 1 or more.")
     if not 0 < conf.steer_limit <= 1:

@@ -63,7 +63,9 @@ class DonkeyEnv(gym.Env[NDArray[np.uint8], NDArray[np.float32]]):
         ranges = DomainRandomization.preset(randomization) if isinstance(randomization, str) else randomization
         if self.conf.remote:
             if ranges.enabled:
-                raise ConfigError("Only the embedded world can be randomised; leave `randomization` out with a host or port.")
+                raise ConfigError(
+                    "Only the embedded world can be randomised; leave `randomization` out with a host or port."
+                )
             from rl_training.envs.remote import RemoteSimulator
 
             return RemoteSimulator(self.track, self.conf)
@@ -116,7 +118,7 @@ class DonkeyEnv(gym.Env[NDArray[np.uint8], NDArray[np.float32]]):
             self._over_fn()
             return bool(handler.over), "custom" if handler.over else ""
         hit = frame.hit != "none"
-        over = bool(episode_over(np.float64(frame.cte), np.bool_(hit), self.conf.max_cte))
+        over = bool(episode_over(frame.cte, hit, self.conf.max_cte))
         cause = "" if not over else f"hit {frame.hit}" if hit else "off_road"
         return over, cause
 
@@ -124,10 +126,7 @@ class DonkeyEnv(gym.Env[NDArray[np.uint8], NDArray[np.float32]]):
         if self._reward_fn is not None:
             self._reward_fn.__self__.refresh(frame)  # type: ignore[attr-defined]
             return float(self._reward_fn(over))
-        value = donkey_reward(
-            np.float64(frame.forward_velocity), np.float64(frame.cte), np.bool_(over), self.conf.max_cte
-        )
-        return float(value)
+        return float(donkey_reward(frame.forward_velocity, frame.cte, over, self.conf.max_cte))
 
     def _cut_short(self, frame: Frame) -> tuple[bool, str]:
         if self.max_steps and self._steps >= self.max_steps:

@@ -10,20 +10,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+Array = NDArray[np.float64] | float
+Flags = NDArray[np.bool_] | bool
 
 OFF_ROAD_OR_HIT = -1.0
 
 
-def episode_over(cte: Array, hit: Flags, max_cte: float, end_on_hit: bool = True) -> Flags:
+def episode_over(cte: Array, hit: Flags, max_cte: float, end_on_hit: bool = True) -> NDArray[np.bool_]:
     """True where the car left the road or touched something."""
-    over: Flags = np.abs(cte) > max_cte
+    over: NDArray[np.bool_] = np.asarray(np.abs(cte) > max_cte)
     return over | hit if end_on_hit else over
 
 
-def donkey_reward(forward_velocity: Array, cte: Array, over: Flags, max_cte: float) -> Array:
+def donkey_reward(forward_velocity: Array, cte: Array, over: Flags, max_cte: float) -> NDArray[np.float64]:
     """Forward velocity weighted by closeness to the path; driving backwards costs its speed, with no such weight."""
-    centred = (1.0 - np.abs(cte) / max_cte) * forward_velocity
-    driving: Array = np.where(forward_velocity > 0.0, centred, forward_velocity)
+    centred = (1.0 - np.abs(np.asarray(cte)) / max_cte) * forward_velocity
+    driving = np.where(np.asarray(forward_velocity) > 0.0, centred, forward_velocity)
     return np.where(over, OFF_ROAD_OR_HIT, driving)

@@ -1,5 +1,7 @@
-"""`EnvSpec`: everything that decides what a policy sees and does. It is saved beside every model, and evaluation, resume
-and export rebuild the env from it and never from flags that might differ.
+"""`EnvSpec`: everything that decides what a policy sees and does.
+
+It is saved beside every model; evaluation, resume and export rebuild the env from it and never from flags that might
+differ.
 """
 
 from __future__ import annotations
@@ -34,12 +36,17 @@ class ObservationSpec:
 
     def __post_init__(self) -> None:
         if min(self.width, self.height, self.stack, self.camera_width, self.camera_height) < 1:
-            raise ConfigError(f"An observation of {self.width}x{self.height}x{self.stack} has no pixels; expected 1 or more.")
+            raise ConfigError(
+                f"An observation of {self.width}x{self.height}x{self.stack} has no pixels; expected 1 or more."
+            )
         if min(self.crop_top, self.crop_bottom, self.crop_left, self.crop_right) < 0:
             raise ConfigError("A crop cannot be negative; give the rows and columns to cut off each side.")
-        if self.crop_top + self.crop_bottom >= self.camera_height or self.crop_left + self.crop_right >= self.camera_width:
+        if (
+            self.crop_top + self.crop_bottom >= self.camera_height
+            or self.crop_left + self.crop_right >= self.camera_width
+        ):
             raise ConfigError(
-                f"The crop leaves nothing of a {self.camera_width}x{self.camera_height} frame; cut off fewer rows or columns."
+                f"The crop leaves nothing of a {self.camera_width}x{self.camera_height} frame; cut off less of it."
             )
 
     @property
@@ -52,6 +59,16 @@ class ObservationSpec:
         """Shape of one observation, the stack along the channels."""
         depth = self.channels * self.stack
         return (depth, self.height, self.width) if self.channels_first else (self.height, self.width, depth)
+
+
+@dataclass(frozen=True)
+class CameraSpec:
+    """How the camera sits on the car and what lens it has; the defaults are the Unity car's."""
+
+    fov: float = 90.0  # vertical [degrees]
+    offset: tuple[float, float, float] = (0.0, 1.120395, 0.5528488)  # right, up, forward of the car's origin [u]
+    rotation: tuple[float, float, float] = (15.0, 0.0, 0.0)  # down, right, roll [degrees]
+    fisheye: tuple[float, float] = (0.0, 0.0)  # strengths across and down; zeros: none
 
 
 # The view of the presets: the lower two thirds of the frame at half size, in grey, with one frame of history.
@@ -91,6 +108,7 @@ class EnvSpec:
 
     tracks: tuple[str, ...] = ("generated_track",)
     observation: ObservationSpec = field(default_factory=ObservationSpec)
+    camera: CameraSpec = field(default_factory=CameraSpec)
     action: ActionSpec = field(default_factory=ActionSpec)
     start: StartSpec = field(default_factory=StartSpec)
     limits: Limits = field(default_factory=Limits)
@@ -132,6 +150,21 @@ def _build(cls: type[T], values: Mapping[str, Any], where: str) -> T:
     return cls(**arguments)
 
 
+def camera_from_conf(config: Mapping[str, Any], base: CameraSpec | None = None) -> CameraSpec:
+    """`cam_config` by the simulator's rules: zero keeps the old value, one non-zero offset or angle sets all three."""
+    camera = base or CameraSpec()
+    given = {key: float(value) for key, value in config.items() if key not in ("img_w", "img_h", "img_d", "img_enc")}
+    offset = tuple(given.get(f"offset_{axis}", 0.0) for axis in "xyz")
+    rotation = tuple(given.get(f"rot_{axis}", 0.0) for axis in "xyz")
+    fisheye = (given.get("fish_eye_x", 0.0), given.get("fish_eye_y", 0.0))
+    return CameraSpec(
+        fov=given.get("fov", 0.0) or camera.fov,
+        offset=offset if any(offset) else camera.offset,  # type: ignore[arg-type]
+        rotation=rotation if any(rotation) else camera.rotation,  # type: ignore[arg-type]
+        fisheye=fisheye if any(fisheye) else camera.fisheye,
+    )
+
+
 def spec_from_conf(
     tracks: tuple[str, ...], conf: DonkeyConf, randomization: str | DomainRandomization = "none", max_steps: int = 0
 ) -> EnvSpec:
@@ -141,6 +174,7 @@ def spec_from_conf(
     return EnvSpec(
         tracks=(conf.level,) if conf.level else tracks,
         observation=ObservationSpec(width, height, grey=depth == 1, camera_width=width, camera_height=height),
+        camera=camera_from_conf(conf.cam_config),
         action=ActionSpec(conf.steer_limit, conf.throttle_min, conf.throttle_max),
         limits=Limits(max_cte=conf.max_cte, max_steps=max_steps),
         frame_skip=conf.frame_skip,

@@ -11,7 +11,7 @@ from rl_training.simulator.track import Track
 
 
 def choose_start(track: Track, start: StartSpec, rng: np.random.Generator) -> tuple[float, float, float, int]:
-    """(x, z, yaw, node) of an episode's start; node 0 at the scene's own start as Unity's reset has it, else the nearest."""
+    """(x, z, yaw, node) of a start; at the scene's own the node is 0, as after Unity's reset, else the nearest (-1)."""
     x, _, z, yaw = (float(value) for value in track.starts[0])
     if not start.anywhere and start.offset == 0.0 and start.angle == 0.0:
         return x, z, yaw, 0

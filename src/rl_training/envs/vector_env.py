@@ -45,7 +45,9 @@ class DonkeyVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.float32], NDArray[
         if render_mode not in (None, "rgb_array"):
             raise UsageError(f"render_mode is '{render_mode}'; a batch can be rendered as 'rgb_array' only.")
         if parse_conf(conf).remote:
-            raise ConfigError("A batch lives in the embedded world; for simulators over TCP use vectorization_mode='sync'.")
+            raise ConfigError(
+                "A batch lives in the embedded world; for simulators over TCP use vectorization_mode='sync'."
+            )
         tracks = (track,) if isinstance(track, str) else tuple(track)
         self.env_spec = env_spec or spec_from_conf(tracks, parse_conf(conf), randomization, max_steps)
         self.batch = DonkeyBatch(self.env_spec, num_envs, threads=threads)
@@ -79,7 +81,9 @@ class DonkeyVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.float32], NDArray[
             raise UsageError("step() was called before reset(); call reset() first.")
         waiting = self._waiting.copy()
         if self.autoreset_mode == AutoresetMode.DISABLED and waiting.any():
-            raise UsageError(f"Car {waiting.argmax()} has ended its episode; reset it with options={{'reset_mask': ...}}.")
+            raise UsageError(
+                f"Car {waiting.argmax()} has ended its episode; reset it with options={{'reset_mask': ...}}."
+            )
         clock = self.batch.world.state[waiting, state.TIME]
         rewards, terminated, truncated = self.batch.advance(np.asarray(actions))
         if waiting.any():  # NEXT_STEP: this call is their reset, the action is not used and no time passes

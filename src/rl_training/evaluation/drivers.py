@@ -30,7 +30,9 @@ class Driver(Protocol):
 class PurePursuit:
     """Steers for a point ahead on the line, at the speed that the corners ahead allow to a car that can only coast."""
 
-    def __init__(self, track: Track, *, top_speed: float = 14.0, grip: float = 22.0, target_offset: float = 0.0) -> None:
+    def __init__(
+        self, track: Track, *, top_speed: float = 14.0, grip: float = 22.0, target_offset: float = 0.0
+    ) -> None:
         self.line = _offset_line(track, target_offset)
         self.closed = track.closed
         self.gap = track.length / len(track.line)
@@ -74,12 +76,13 @@ class PurePursuit:
 
 def _offset_line(track: Track, offset: float) -> NDArray[np.float64]:
     """The track's line in the plane, moved `offset` to the right."""
-    line = track.line[:, [0, 2]]
-    ahead = np.roll(line, -1, axis=0) - np.roll(line, 1, axis=0)
+    line: NDArray[np.float64] = track.line[:, [0, 2]]
+    ahead: NDArray[np.float64] = np.roll(line, -1, axis=0) - np.roll(line, 1, axis=0)
     if not track.closed:
         ahead[[0, -1]] = line[[1, -1]] - line[[0, -2]]
     ahead /= np.linalg.norm(ahead, axis=1, keepdims=True)
-    return line + offset * np.column_stack((ahead[:, 1], -ahead[:, 0]))
+    right = np.column_stack((ahead[:, 1], -ahead[:, 0]))
+    return np.asarray(line + offset * right, np.float64)
 
 
 def _speed_profile(
@@ -93,9 +96,7 @@ def _speed_profile(
         index = np.arange(len(line))
         before, after = line[(index - span).clip(0)], line[(index + span).clip(max=len(line) - 1)]
     inward, outward = line - before, after - line
-    turn = np.arctan2(
-        inward[:, 0] * outward[:, 1] - inward[:, 1] * outward[:, 0], (inward * outward).sum(axis=1)
-    )
+    turn = np.arctan2(inward[:, 0] * outward[:, 1] - inward[:, 1] * outward[:, 0], (inward * outward).sum(axis=1))
     curvature = np.abs(turn) / (span * gap)
     speeds = np.minimum(top_speed, np.sqrt(grip / np.maximum(curvature, 1e-6)))
     for _ in range(2 if closed else 1):  # the second pass carries a corner's limit over the start of a loop

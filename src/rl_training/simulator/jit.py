@@ -2,17 +2,18 @@
 
 Numba stamps a cached kernel with its own file only, so a kernel that inlines a function of another file keeps running
 the old code after that file changed; and two jits of one function with different flags share one cache entry. Here the
-stamp covers the kernel's file and all simulator sources it imports, and a function is compiled with one of two fixed sets of flags.
+stamp covers the kernel's file and all simulator sources it imports, and there are two fixed sets of flags.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
 import sys
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,7 +38,7 @@ FOLDER = Path(__file__).parent
 _IMPORT = re.compile(r"^\s*from rl_training\.simulator\.(\w+) import", re.MULTILINE)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _sources(path: Path) -> frozenset[Path]:
     """`path` and every simulator source it imports, directly or not."""
     found: set[Path] = set()
@@ -50,7 +51,7 @@ def _sources(path: Path) -> frozenset[Path]:
     return frozenset(found)
 
 
-@lru_cache(maxsize=None)
+@cache
 def source_stamp(path: Path) -> str:
     """A digest of what a kernel of `path` is compiled from: its sources, the flags, the versions."""
     digest = hashlib.sha256(f"{numba.__version__} {sys.version} {FLAGS_TEXT}".encode())
@@ -85,7 +86,7 @@ class _StampedLocator(_CacheLocator):  # type: ignore[misc]
     def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _StampedLocator | None:
         locator = cls(py_func, py_file)
         try:
-            locator.ensure_cache_path()
+            locator.ensure_cache_path()  # type: ignore[no-untyped-call]
         except OSError:
             return None  # a read-only home: numba then compiles in memory
         return locator
@@ -112,10 +113,8 @@ def builder(function: F) -> F:
 def _compiled(function: F, flags: dict[str, Any]) -> F:
     """`function`, compiled on its first call or loaded from the cache."""
     dispatcher = numba.njit(**flags)(function)
-    try:
-        dispatcher._cache = _Cache(function)
-    except RuntimeError:
-        pass  # no writable cache folder: compiled in memory at every start
+    with contextlib.suppress(RuntimeError):  # no writable cache folder: compiled in memory at every start
+        dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
     return dispatcher  # type: ignore[no-any-return]
 
 

@@ -8,7 +8,15 @@ from rl_training.simulator.bank import Bank
 from rl_training.simulator.collision import collide_pair
 from rl_training.simulator.ground import height_at, slope_at
 from rl_training.simulator.jit import kernel
-from rl_training.simulator.path import cross_start_lines, follow_line, follow_nodes, nearest_node, nearest_point, node_cte, project
+from rl_training.simulator.path import (
+    cross_start_lines,
+    follow_line,
+    follow_nodes,
+    nearest_node,
+    nearest_point,
+    node_cte,
+    project,
+)
 from rl_training.simulator.state import (
     ARC,
     BRAKE,
@@ -35,6 +43,7 @@ from rl_training.simulator.state import (
     Y,
     Z,
 )
+from rl_training.simulator.track import Floats, Ints
 from rl_training.simulator.vehicle import substep
 
 HISTORY = 4  # commands kept for latency: the newest first
@@ -47,7 +56,7 @@ TRAITS = 3
 
 
 @kernel
-def place_car(bank: Bank, slot: int, car, x: float, z: float, yaw: float, node: int) -> None:  # type: ignore[no-untyped-def]
+def place_car(bank: Bank, slot: int, car: Floats, x: float, z: float, yaw: float, node: int) -> None:
     """Put a car at rest on the ground; a negative `node` means the nearest. Time and start-line state are kept."""
     time = car[TIME]
     for column in range(STATE_COLUMNS):
@@ -79,7 +88,7 @@ def place_car(bank: Bank, slot: int, car, x: float, z: float, yaw: float, node: 
 
 
 @kernel
-def _apply_control(car, commands, latency: int, j: int) -> None:  # type: ignore[no-untyped-def]
+def _apply_control(car: Floats, commands: Floats, latency: int, j: int) -> None:
     """The command in force at substep `j`: the newest that is at least `latency` substeps old."""
     age = 0
     if latency > j:
@@ -90,13 +99,23 @@ def _apply_control(car, commands, latency: int, j: int) -> None:  # type: ignore
 
 
 @kernel
-def _with_traits(params: CarParams, traits) -> CarParams:  # type: ignore[no-untyped-def]
+def _with_traits(params: CarParams, traits: Floats) -> CarParams:
     """The car with this episode's grip and motor; both are the last fields."""
-    return CarParams(*(params[:17] + (traits[FRICTION_SCALE], traits[TORQUE_SCALE])))
+    return CarParams(*(params[:17] + (traits[FRICTION_SCALE], traits[TORQUE_SCALE])))  # noqa: RUF005 (numba's form)
 
 
 @kernel
-def step_arenas(bank: Bank, state, slots, commands, traits, params: CarParams, cars: int, first: int, last: int) -> None:  # type: ignore[no-untyped-def]
+def step_arenas(
+    bank: Bank,
+    state: Floats,
+    slots: Ints,
+    commands: Floats,
+    traits: Floats,
+    params: CarParams,
+    cars: int,
+    first: int,
+    last: int,
+) -> None:
     """Advance arenas first..last-1 by one control step; arena a holds cars a·cars … (a+1)·cars - 1."""
     for arena in range(first, last):
         start = arena * cars

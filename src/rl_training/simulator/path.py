@@ -33,7 +33,7 @@ from rl_training.simulator.state import (
     X,
     Z,
 )
-from rl_training.simulator.track import LINE_HALF_DEPTH, LINE_HALF_WIDTH, LINE_X, LINE_YAW, LINE_Z
+from rl_training.simulator.track import LINE_HALF_DEPTH, LINE_HALF_WIDTH, LINE_X, LINE_YAW, LINE_Z, Floats
 
 BODY_REACH = 0.875  # half length of the body: what enters a start line's trigger box first
 
@@ -65,11 +65,12 @@ def node_cte(bank: Bank, slot: int, node: int, x: float, z: float) -> float:
     norm = math.sqrt(tx * tx + tz * tz)
     if norm < 1e-9:  # two nodes in one place: as Unity, the unsigned distance to the point
         return math.sqrt((x - ax) ** 2 + (z - az) ** 2)
-    return ((x - ax) * tz - (z - az) * tx) / norm
+    cte: float = ((x - ax) * tz - (z - az) * tx) / norm
+    return cte
 
 
 @kernel
-def follow_nodes(bank: Bank, slot: int, car) -> None:  # type: ignore[no-untyped-def]
+def follow_nodes(bank: Bank, slot: int, car: Floats) -> None:
     """One telemetry packet of Unity's path tracking: cte first, then at most one node forward."""
     node = int(car[NODE])
     after = (node + 1) % bank.node_count[slot]
@@ -86,7 +87,8 @@ def follow_nodes(bank: Bank, slot: int, car) -> None:  # type: ignore[no-untyped
 def _square_to(bank: Bank, slot: int, i: int, x: float, z: float) -> float:
     dx = bank.line[slot, i, 0] - x
     dz = bank.line[slot, i, 1] - z
-    return dx * dx + dz * dz
+    square: float = dx * dx + dz * dz
+    return square
 
 
 @kernel
@@ -105,7 +107,7 @@ def nearest_point(bank: Bank, slot: int, x: float, z: float) -> int:
 @kernel
 def _neighbour(bank: Bank, slot: int, i: int, step: int) -> int:
     """The point `step` further on, round the loop of a closed track, or the end of an open one."""
-    count = bank.line_count[slot]
+    count = int(bank.line_count[slot])
     j = i + step
     if bank.closed[slot]:
         return j % count
@@ -156,7 +158,7 @@ def project(bank: Bank, slot: int, i: int, x: float, z: float) -> tuple[float, f
 
 
 @kernel
-def follow_line(bank: Bank, slot: int, car) -> None:  # type: ignore[no-untyped-def]
+def follow_line(bank: Bank, slot: int, car: Floats) -> None:
     """Advance ARC, OFFSET, PROGRESS, FURTHEST and the lap count after one control step."""
     x = car[X]
     z = car[Z]
@@ -184,7 +186,7 @@ def follow_line(bank: Bank, slot: int, car) -> None:  # type: ignore[no-untyped-
 
 
 @kernel
-def _count_laps(bank: Bank, slot: int, car, moved: float) -> None:  # type: ignore[no-untyped-def]
+def _count_laps(bank: Bank, slot: int, car: Floats, moved: float) -> None:
     """A lap is one more full length of new furthest progress; its time is interpolated within the step."""
     if not bank.closed[slot]:
         return
@@ -201,7 +203,7 @@ def _count_laps(bank: Bank, slot: int, car, moved: float) -> None:  # type: igno
 
 
 @kernel
-def cross_start_lines(bank: Bank, slot: int, car) -> None:  # type: ignore[no-untyped-def]
+def cross_start_lines(bank: Bank, slot: int, car: Floats) -> None:
     """Note the start line whose trigger box the body entered; staying inside is no new event."""
     inside = int(car[LINES_INSIDE])
     nose_x = math.sin(car[YAW]) * BODY_REACH

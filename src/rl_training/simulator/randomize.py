@@ -112,8 +112,8 @@ def sample(ranges: DomainRandomization, track: Track, rng: np.random.Generator) 
     return Appearance(
         colors=_colors(ranges, track, rng),
         light=_light(ranges, track.light, rng),
-        camera_offset=(float(offset[0]), float(offset[1]), float(offset[2])),
-        camera_angle=(float(tilt[0]), float(tilt[1]), float(tilt[2])),
+        camera_offset=_triple(offset),
+        camera_angle=_triple(tilt),
         camera_fov=float(np.radians(rng.uniform(-1.0, 1.0) * ranges.camera_fov)),
         friction=1.0 + float(rng.uniform(-1.0, 1.0)) * ranges.friction,
         motor=1.0 + float(rng.uniform(-1.0, 1.0)) * ranges.motor,
@@ -140,14 +140,20 @@ def _light(ranges: DomainRandomization, light: Light, rng: np.random.Generator) 
     color = np.array(light.color) * (1.0 - rng.uniform(0.0, 1.0, 3) * ranges.sun_color)
     factor = 1.0 + float(rng.uniform(-1.0, 1.0)) * ranges.brightness
     zenith, horizon = (
-        np.clip(np.array(base) + rng.uniform(-1.0, 1.0, 3) * ranges.sky, 0, 255) for base in (light.zenith, light.horizon)
+        np.clip(np.array(base) + rng.uniform(-1.0, 1.0, 3) * ranges.sky, 0, 255)
+        for base in (light.zenith, light.horizon)
     )
     return replace(
         light,
-        direction=tuple(float(value) for value in direction),
-        color=tuple(float(value) for value in color),
+        direction=_triple(direction),
+        color=_triple(color),
         sun=light.sun * factor,
         ambient=light.ambient * factor,
-        zenith=tuple(float(value) for value in zenith),
-        horizon=tuple(float(value) for value in horizon),
+        zenith=_triple(zenith),
+        horizon=_triple(horizon),
     )
+
+
+def _triple(values: NDArray[np.float64]) -> tuple[float, float, float]:
+    x, y, z = values.tolist()
+    return x, y, z

@@ -20,7 +20,8 @@ from rl_training.simulator.palette import LIGHT_COLUMNS, PALETTE_SIZE, light_row
 from rl_training.simulator.randomize import Appearance
 from rl_training.simulator.sharing import SharedSlots
 from rl_training.simulator.state import PITCH, ROLL, YAW, X, Y, Z
-from rl_training.simulator.view import MOUNT_COLUMNS, View, mount_row
+from rl_training.simulator.track import Floats, Ints
+from rl_training.simulator.view import View, mount_row
 from rl_training.simulator.world import World
 
 CAR_COLORS = (0xC8281E, 0x1E5AC8, 0x28A03C, 0xE6C81E, 0x8C3CB4, 0xF08228, 0x28B4BE, 0xDCDCDC)
@@ -38,7 +39,7 @@ class Cameras(NamedTuple):
 
 
 @kernel
-def _others(state, colors, cars: int, i: int, others) -> None:  # type: ignore[no-untyped-def]
+def _others(state: Floats, colors: Floats, cars: int, i: int, others: Floats) -> None:
     """Poses of the cars in i's arena but i itself."""
     first = i - i % cars
     row = 0
@@ -55,9 +56,21 @@ def _others(state, colors, cars: int, i: int, others) -> None:  # type: ignore[n
 
 
 @kernel
-def draw_cars(bank: Bank, slots, state, cameras: Cameras, view: View, cars: int, indices, first: int, last: int, others, scratch: Scratch, out) -> None:  # type: ignore[no-untyped-def]  # fmt: skip
-    """Frames of cars indices[first:last] into out[first:last], rows of bytes."""
-    for place in range(first, last):
+def draw_cars(
+    bank: Bank,
+    slots: Ints,
+    state: Floats,
+    cameras: Cameras,
+    view: View,
+    cars: int,
+    indices: NDArray[np.int64],
+    bounds: tuple[int, int],
+    others: Floats,
+    scratch: Scratch,
+    out: NDArray[np.uint8],
+) -> None:
+    """Frames of cars indices[first:last] for `bounds` (first, last) into the same rows of `out`."""
+    for place in range(bounds[0], bounds[1]):
         i = indices[place]
         zoom = cameras.zoom[i]
         own = View(view.width, view.height, view.fx * zoom, view.fy * zoom, view.cx, view.cy, view.layout)
@@ -125,7 +138,17 @@ class CameraRig:
         def work(first: int, last: int, thread: int) -> None:
             scratch, others = self._scratch[thread], self._others[thread]
             draw_cars(
-                bank, world.slots, world.state, self.cameras, self.view, world.cars, indices, first, last, others, scratch, out
+                bank,
+                world.slots,
+                world.state,
+                self.cameras,
+                self.view,
+                world.cars,
+                indices,
+                (first, last),
+                others,
+                scratch,
+                out,
             )
 
         world.spread(len(indices), work)
@@ -137,6 +160,20 @@ class CameraRig:
             return
         for row, car in enumerate(indices.tolist()):
             develop(
-                out[row], self.view, self.lens, self._noise[car], bool(self._blur[car]), self._seeds[car], self._frames_drawn[car]
+                out[row],
+                self.view,
+                self.lens,
+                self._noise[car],
+                bool(self._blur[car]),
+                self._seeds[car],
+                self._frames_drawn[car],
             )
             self._frames_drawn[car] += 1
+
+    def save_state(self) -> dict[str, NDArray[np.int64]]:
+        """The frame counters, on which the sensor's noise depends."""
+        return {"frames_drawn": self._frames_drawn.copy()}
+
+    def load_state(self, saved: dict[str, NDArray[np.int64]]) -> None:
+        """The inverse of `save_state`, after the same appearances were put on."""
+        self._frames_drawn[:] = saved["frames_drawn"]

@@ -41,7 +41,9 @@ class World:
 
     def __init__(self, arenas: int = 1, cars: int = 1, *, threads: int = 1, params: CarParams | None = None) -> None:
         if arenas < 1 or not 1 <= cars <= MAX_CARS:
-            raise UsageError(f"A world of {arenas} arenas with {cars} cars each; expected 1 or more with 1 to {MAX_CARS}.")
+            raise UsageError(
+                f"A world of {arenas} arenas with {cars} cars each; expected 1 or more with 1 to {MAX_CARS}."
+            )
         announce_first_compile()
         self.arenas, self.cars = arenas, cars
         self.size = arenas * cars
@@ -67,7 +69,7 @@ class World:
 
     def track(self, arena: int) -> Track:
         """The track of an arena."""
-        prepared = self._prepared[self.slots[arena]]
+        prepared = self._prepared[int(self.slots[arena])]
         assert prepared is not None, "load a track before using an arena"
         return prepared.track
 
@@ -158,7 +160,9 @@ class World:
         for name, values in saved.items():
             target = getattr(self, name)
             if target.shape != values.shape:
-                raise UsageError(f"A saved world has '{name}' of shape {values.shape}; this one expects {target.shape}.")
+                raise UsageError(
+                    f"A saved world has '{name}' of shape {values.shape}; this one expects {target.shape}."
+                )
             target[:] = values
 
     def close(self) -> None:
