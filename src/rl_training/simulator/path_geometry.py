@@ -150,15 +150,6 @@ def nearest(line: Floats, places: Floats) -> tuple[NDArray[np.intp], Floats]:
     return index, distance
 
 
-def offsets_from(line: Floats, closed: bool, places: Floats) -> Floats:
-    """Signed distance of each of `places` (K, 2) from the line, + = right."""
-    index, distance = nearest(line, places)
-    travel = directions(line, closed)[index]
-    gap = places - line[index][:, [0, 2]]
-    across = gap[:, 0] * travel[:, 1] - gap[:, 1] * travel[:, 0]
-    return np.where(across < 0.0, -distance, distance)
-
-
 def turning(line: Floats, closed: bool) -> Floats:
     """Heading change at each point [rad], + = right."""
     flat = np.concatenate([line, line[:2]])[:, [0, 2]] if closed else line[:, [0, 2]]

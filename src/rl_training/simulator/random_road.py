@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rl_training.errors import TrackError, did_you_mean
 from rl_training.simulator.material_colors import RGB, material_colors
@@ -165,17 +166,23 @@ def _draw_hills(rng: np.random.Generator, difficulty: float, line: Floats) -> He
     return HeightField(float(low[0]), float(low[1]), _HILL_CELL, grid.astype(np.float32))
 
 
-def _draw_colors(rng: np.random.Generator) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.uint8]], bool, bool]:
+def _draw_colors(rng: np.random.Generator) -> tuple[NDArray[np.uint8], bool, bool]:
     """(colours by material, whether the road has a surface of its own, whether it lies in a room)."""
     paved = bool(rng.random() < 0.75)
     if paved:
         ground, road = _PAVED[rng.integers(len(_PAVED))]
     else:
         ground = road = _BARE[rng.integers(len(_BARE))]
-    table = material_colors({Material.GROUND: ground, Material.ROAD: road}).astype(np.int64)
-    table[[Material.GROUND, Material.ROAD, Material.SHOULDER]] += rng.integers(-14, 15, (3, 1))
+    changes = {Material.GROUND: _vary(rng, ground), Material.ROAD: _vary(rng, road)}
+    table = material_colors(changes).astype(np.int64)
     table[[Material.LINE_WHITE, Material.LINE_YELLOW]] += rng.integers(-20, 21, (2, 3))
     return np.clip(table, 0, 255).astype(np.uint8), paved, bool(not paved and rng.random() < 0.6)
+
+
+def _vary(rng: np.random.Generator, color: RGB) -> RGB:
+    """The colour a little brighter or darker."""
+    red, green, blue = np.clip(np.array(color) + rng.integers(-14, 15), 0, 255)
+    return int(red), int(green), int(blue)
 
 
 def _draw_strips(rng: np.random.Generator, half_widths: tuple[float, float], paved: bool) -> tuple[Strip, ...]:

@@ -36,13 +36,18 @@ class Road:
     closed: bool
     half_widths: tuple[float, float]
 
-    def offsets(self, places: Floats) -> Floats:
-        return geometry.offsets_from(self.line, self.closed, places)
-
     def is_clear(self, places: Floats, margin: float) -> NDArray[np.bool_]:
-        """Which of `places` stand at least `margin` outside the road's edges (of its nearest branch)."""
-        offset = self.offsets(places)
-        clear: NDArray[np.bool_] = (offset < self.half_widths[0] - margin) | (offset > self.half_widths[1] + margin)
+        """Which of `places` (K, 2) stand at least `margin` outside the road's edges, at every stretch that passes them."""
+        travel = geometry.directions(self.line, self.closed)
+        clear = np.empty(len(places), dtype=bool)
+        for first in range(0, len(places), 128):
+            few = slice(first, first + 128)
+            gap_x, gap_z = places[few, :1] - self.line[:, 0], places[few, 1:] - self.line[:, 2]
+            along = gap_x * travel[:, 0] + gap_z * travel[:, 1]
+            across = gap_x * travel[:, 1] - gap_z * travel[:, 0]
+            beside = np.abs(along) <= 2.0 * geometry.LINE_STEP  # on the outside of bends the line's normals spread
+            over = (across > self.half_widths[0] - margin) & (across < self.half_widths[1] + margin)
+            clear[few] = ~(beside & over).any(axis=1)
         return clear
 
 
@@ -85,9 +90,10 @@ def read_walls(fields: Fields, road: Road, names: Names) -> Floats:
     height = fields.number("height", 3.0, low=0.05)
     friction = fields.number("friction", WALL_FRICTION_DEFAULT, low=0.0)
     material = fields.material("material", "wall")
-    if "offset" in fields:
+    kind = fields.one_of("offset", "room", "points")
+    if kind == "offset":
         pieces = walls_along(road, fields.number("offset"), fields.numbers("part", 2, (0.0, 1.0)))
-    elif "room" in fields:
+    elif kind == "room":
         x0, z0, x1, z1 = fields.numbers("room", 4)
         pieces = [np.array([[x0, 0, z0], [x1, 0, z0], [x1, 0, z1], [x0, 0, z1], [x0, 0, z0]], dtype=np.float64)]
     else:
@@ -133,11 +139,12 @@ def read_solids(fields: Fields, road: Road, names: Names, rng: np.random.Generat
     half_x, half_z = fields.numbers("half_size", 2, (usual.half_x, usual.half_z))
     name = names.number(fields.text("name", shape.name.lower()))
     blocks = fields.flag("blocks", shape is not Shape.ARCH)
-    if "at" in fields:
+    kind = fields.one_of("at", "beside", "row", "scatter")
+    if kind == "at":
         places = _places(fields.rows("at", (2, 3)))
-    elif "beside" in fields:
+    elif kind == "beside":
         places = _beside(fields.rows("beside", (2,)), road)
-    elif "row" in fields:
+    elif kind == "row":
         places = _row(fields.section("row"))
     else:
         places = _scatter(fields.section("scatter"), road, rng)

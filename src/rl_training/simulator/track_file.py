@@ -115,6 +115,8 @@ def _track(fields: Fields, stem: str, rng: np.random.Generator) -> Track:
         nodes[:, 1] = height_of(heights, nodes[:, [0, 2]])
     nodes[:, 1] += node_height
     per_row, columns, rows = fields.numbers("start_grid", 3, (2, 4.5, 5.0))
+    if per_row < 1 or per_row % 1:
+        raise fields.wrong("start_grid", "[cars in a row (1, 2, ...), column distance, row distance]")
     track = Track(
         name=stem,
         closed=closed,
@@ -147,7 +149,7 @@ def _track(fields: Fields, stem: str, rng: np.random.Generator) -> Track:
 def _path(fields: Fields, ground_y: float) -> tuple[bool, Floats, Floats, float]:
     """(closed, nodes, line, height of the nodes above the ground) of the path; y is the ground's."""
     closed = fields.flag("closed", True)
-    if "script" in fields:
+    if fields.one_of("script", "points") == "script":
         x, z, heading = fields.numbers("start", 3)
         step = fields.number("step", 2.0, low=0.1)
         try:

@@ -41,6 +41,14 @@ class Fields:
             raise TrackError(f"{self.where}: the key '{key}' is missing; please add it.")
         return default
 
+    def one_of(self, *keys: str) -> str:
+        """Which of `keys` is there; exactly one must be."""
+        self._known.update(keys)
+        present = [key for key in keys if key in self._values]
+        if len(present) != 1:
+            raise TrackError(f"{self.where}: give exactly one of {', '.join(map(repr, keys))}.")
+        return present[0]
+
     def number(self, key: str, default: Any = _REQUIRED, low: float = -np.inf, high: float = np.inf) -> float:
         value = self.value(key, default)
         if not _is_number(value) or not low <= value <= high:
