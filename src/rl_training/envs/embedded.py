@@ -29,13 +29,13 @@ class EmbeddedSimulator:
         self._stage = Stage(spec_from_conf((track,), conf, randomization), 1)
         self.world = self._stage.world
         self._camera_b = _second_camera(self.world, conf)
-        self._track: Track | None = None
+        self.track: Track | None = None  # of the present episode
 
     def reset(self, rng: np.random.Generator, options: Mapping[str, Any]) -> Frame:
         """Begin an episode."""
-        self._track = self._stage.begin(0, rng, bool(options.get("reseeded", False)))
+        self.track = self._stage.begin(0, rng, bool(options.get("reseeded", False)))
         if self._camera_b is not None:
-            self._camera_b.dress(0, faithful(self._track))
+            self._camera_b.dress(0, faithful(self.track))
         return self._frame()
 
     def step(self, steering: float, throttle: float, brake: float) -> Frame:
@@ -44,7 +44,7 @@ class EmbeddedSimulator:
         return self._frame()
 
     def _frame(self) -> Frame:
-        assert self._track is not None, "reset before the first frame"
+        assert self.track is not None, "reset before the first frame"
         frame = frame_of(self.world, 0, self._stage.camera.observe()[0])
         if self._camera_b is not None:
             frame.image_b = self._camera_b.observe()[0]
