@@ -37,7 +37,7 @@ class Road:
     half_widths: tuple[float, float]
 
     def is_clear(self, places: Floats, margin: float) -> NDArray[np.bool_]:
-        """Which of `places` (K, 2) stand at least `margin` outside the road's edges, at every stretch that passes them."""
+        """Which of `places` (K, 2) stand `margin` or more outside the edges of every stretch that passes them."""
         travel = geometry.directions(self.line, self.closed)
         clear = np.empty(len(places), dtype=bool)
         for first in range(0, len(places), 128):
