@@ -87,6 +87,7 @@ def flat_bank(
         "height_shape": np.array([heights.grid.shape if heights else (0, 0)], np.int32),
         "height_origin": np.array([[heights.x0, heights.z0, heights.cell] if heights else [0.0, 0.0, 1.0]]),
         "heights": heights.grid[None] if heights else np.zeros((1, 1, 1), np.float32),
+        "height_top": np.array([float(heights.grid.max()) if heights else 0.0]),
         "zone_count": _count(zone_rows),
         "zones": zone_rows[None],
         "tile_shape": np.zeros((1, 2), np.int32),

@@ -16,14 +16,13 @@ from rl_training.simulator.contact import (
     FAR,
     RELEASE,
     SKIN,
-    SWEEPS,
     approach,
     body_point,
-    give,
     meet_solid,
     meet_wall,
     push,
     shift,
+    two_blows,
 )
 from rl_training.simulator.jit import kernel
 from rl_training.simulator.state import (
@@ -31,6 +30,7 @@ from rl_training.simulator.state import (
     FORWARD,
     HIT,
     LATERAL,
+    MASS_AHEAD,
     OTHER_CARS,
     TOUCHING,
     TOUCHING_TOO,
@@ -121,28 +121,49 @@ def turned(relative: tuple[float, float], f: float, r: float) -> tuple[float, fl
 
 
 @kernel
-def stop_pair(
+def push_pair(
     car_a: Floats,
     car_b: Floats,
     params: CarParams,
     relative: tuple[float, float],
     points: tuple[float, float, float, float],
     n: tuple[float, float],
-    low: float,
-    high: float,
-) -> float:
-    """Equal and opposite impulses along n (in a's axes), within low..high, that stop one point; returns the impulse.
-
-    `points` is the place in a's axes and then in b's.
-    """
+    blow: float,
+) -> None:
+    """Equal and opposite impulses along n (in a's axes) at one place, given in a's axes and then in b's."""
     m = turned((-relative[0], relative[1]), n[0], n[1])
-    a_f, a_r, b_f, b_r = points
-    speed = approach(car_a, a_f, a_r, n[0], n[1]) - approach(car_b, b_f, b_r, m[0], m[1])
-    blow = -speed / (give(params, a_f, a_r, n[0], n[1]) + give(params, b_f, b_r, m[0], m[1]))
-    blow = min(max(blow, low), high)
-    push(car_a, params, a_f, a_r, blow * n[0], blow * n[1])
-    push(car_b, params, b_f, b_r, -blow * m[0], -blow * m[1])
-    return blow
+    push(car_a, params, points[0], points[1], blow * n[0], blow * n[1])
+    push(car_b, params, points[2], points[3], -blow * m[0], -blow * m[1])
+
+
+@kernel
+def approach_pair(
+    car_a: Floats,
+    car_b: Floats,
+    relative: tuple[float, float],
+    points: tuple[float, float, float, float],
+    n: tuple[float, float],
+) -> float:
+    """Velocity of a's point against b's along n."""
+    m = turned((-relative[0], relative[1]), n[0], n[1])
+    return approach(car_a, points[0], points[1], n[0], n[1]) - approach(car_b, points[2], points[3], m[0], m[1])
+
+
+@kernel
+def give_pair(
+    params: CarParams,
+    relative: tuple[float, float],
+    points: tuple[float, float, float, float],
+    others: tuple[float, float, float, float],
+    n: tuple[float, float],
+) -> float:
+    """Change of the approach at `points` by a unit impulse at `others`."""
+    m = turned((-relative[0], relative[1]), n[0], n[1])
+    arm_a = (points[0] - MASS_AHEAD) * n[1] - points[1] * n[0]
+    arm_b = (points[2] - MASS_AHEAD) * m[1] - points[3] * m[0]
+    other_a = (others[0] - MASS_AHEAD) * n[1] - others[1] * n[0]
+    other_b = (others[2] - MASS_AHEAD) * m[1] - others[3] * m[0]
+    return 2.0 / params.mass + (arm_a * other_a + arm_b * other_b) / params.yaw_inertia
 
 
 @kernel
@@ -187,6 +208,44 @@ def corner_of_pair(
 
 
 @kernel
+def strike(
+    car_a: Floats,
+    car_b: Floats,
+    params: CarParams,
+    relative: tuple[float, float],
+    place: tuple[float, float],
+    n: tuple[float, float],
+) -> None:
+    """End the approach of two boxes at the two ends of what they share, with friction between; b stands at `place`."""
+    low, high = np.inf, -np.inf
+    points, others = (0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0)
+    for corner in range(8):
+        inside, found = corner_of_pair(params, relative, place[0], place[1], corner)
+        along = found[1] * n[0] - found[0] * n[1]
+        if inside and along < low:
+            low, points = along, found
+        if inside and along > high:
+            high, others = along, found
+    if high < low:
+        return
+    blow0, blow1 = two_blows(
+        approach_pair(car_a, car_b, relative, points, n),
+        approach_pair(car_a, car_b, relative, others, n),
+        give_pair(params, relative, points, points, n),
+        give_pair(params, relative, points, others, n),
+        give_pair(params, relative, others, others, n),
+    )
+    push_pair(car_a, car_b, params, relative, points, n, blow0)
+    push_pair(car_a, car_b, params, relative, others, n, blow1)
+    across = (-n[1], n[0])
+    for k in range(2):
+        spot, blow = (points, blow0) if k == 0 else (others, blow1)
+        most = WALL_FRICTION_DEFAULT * blow
+        stop = -approach_pair(car_a, car_b, relative, spot, across) / give_pair(params, relative, spot, spot, across)
+        push_pair(car_a, car_b, params, relative, spot, across, min(max(stop, -most), most))
+
+
+@kernel
 def collide_pair(car_a: Floats, car_b: Floats, params: CarParams, name_a: float, name_b: float) -> None:
     """Contact of two cars; a's HIT becomes `name_b` and the other way round (names from OTHER_CARS on)."""
     reach = 2.0 * (params.half_length + params.half_width)
@@ -208,13 +267,7 @@ def collide_pair(car_a: Floats, car_b: Floats, params: CarParams, name_a: float,
         return
     begin(car_a, name_b)
     begin(car_b, name_a)
-    for _ in range(SWEEPS):
-        for corner in range(8):
-            inside, points = corner_of_pair(params, relative, f, r, corner)
-            if inside:
-                blow = stop_pair(car_a, car_b, params, relative, points, (n_f, n_r), 0.0, np.inf)
-                rub = WALL_FRICTION_DEFAULT * blow
-                stop_pair(car_a, car_b, params, relative, points, (-n_r, n_f), -rub, rub)
+    strike(car_a, car_b, params, relative, (f, r), (n_f, n_r))
     out = 0.5 * max(overlap, 0.0)
     shift(car_a, head_a, out * n_f, out * n_r)
     shift(car_b, head_a, -out * n_f, -out * n_r)

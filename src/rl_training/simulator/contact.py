@@ -55,7 +55,6 @@ SKIN = 0.005  # a gap up to here is a contact [u]
 RELEASE = 0.05  # and it ends when the gap grows beyond this one: no chatter while sliding along a wall
 FAR = 1e9  # a gap too large to matter
 EDGE_BIAS = 0.05  # how much deeper a wall's end must poke through a face than its side, to count as a blow on that face
-SWEEPS = 4  # over the points of one contact
 
 _BOX, _ARCH = int(Shape.BOX), int(Shape.ARCH)
 
@@ -85,19 +84,69 @@ def give(params: CarParams, point_f: float, point_r: float, n_f: float, n_r: flo
 
 
 @kernel
+def two_blows(speed0: float, speed1: float, give00: float, give01: float, give11: float) -> tuple[float, float]:
+    """Impulses along one normal at two points, neither of them pulling, that end the approach at both.
+
+    `give01` is the change of velocity at one point by a unit impulse at the other.
+    """
+    determinant = give00 * give11 - give01 * give01
+    if determinant > 1e-6 * give00 * give11:
+        blow0 = (speed1 * give01 - speed0 * give11) / determinant
+        blow1 = (speed0 * give01 - speed1 * give00) / determinant
+        if blow0 >= 0.0 and blow1 >= 0.0:
+            return blow0, blow1
+    blow0 = max(-speed0 / give00, 0.0)
+    if speed1 + give01 * blow0 >= -1e-12:
+        return blow0, 0.0
+    return 0.0, max(-speed1 / give11, 0.0)
+
+
+@kernel
+def rub_at(car: Floats, params: CarParams, point_f: float, point_r: float, n_f: float, n_r: float, most: float) -> None:
+    """Take away the sliding at a point across n with an impulse of at most `most`."""
+    sliding = approach(car, point_f, point_r, -n_r, n_f)
+    rub = min(max(-sliding / give(params, point_f, point_r, -n_r, n_f), -most), most)
+    push(car, params, point_f, point_r, -rub * n_r, rub * n_f)
+
+
+@kernel
 def stop_at(
     car: Floats, params: CarParams, point_f: float, point_r: float, n_f: float, n_r: float, friction: float
 ) -> None:
     """Take away the approach at a point, and what friction can of the sliding there."""
     speed = approach(car, point_f, point_r, n_f, n_r)
-    if speed >= 0.0:
-        return
-    blow = -speed / give(params, point_f, point_r, n_f, n_r)
-    push(car, params, point_f, point_r, blow * n_f, blow * n_r)
-    sliding = approach(car, point_f, point_r, -n_r, n_f)
-    most = friction * blow
-    rub = min(max(-sliding / give(params, point_f, point_r, -n_r, n_f), -most), most)
-    push(car, params, point_f, point_r, -rub * n_r, rub * n_f)
+    if speed < 0.0:
+        blow = -speed / give(params, point_f, point_r, n_f, n_r)
+        push(car, params, point_f, point_r, blow * n_f, blow * n_r)
+        rub_at(car, params, point_f, point_r, n_f, n_r, friction * blow)
+
+
+@kernel
+def stop_between(
+    car: Floats,
+    params: CarParams,
+    points: tuple[float, float, float, float],
+    n_f: float,
+    n_r: float,
+    friction: float,
+) -> None:
+    """As `stop_at`, at two points (f0, r0, f1, r1) of one face at once, so that a square hit stays square."""
+    f0, r0, f1, r1 = points
+    arm0 = (f0 - MASS_AHEAD) * n_r - r0 * n_f
+    arm1 = (f1 - MASS_AHEAD) * n_r - r1 * n_f
+    blow0, blow1 = two_blows(
+        approach(car, f0, r0, n_f, n_r),
+        approach(car, f1, r1, n_f, n_r),
+        give(params, f0, r0, n_f, n_r),
+        1.0 / params.mass + arm0 * arm1 / params.yaw_inertia,
+        give(params, f1, r1, n_f, n_r),
+    )
+    blow = blow0 + blow1
+    if blow > 0.0:
+        push(car, params, f0, r0, blow0 * n_f, blow0 * n_r)
+        push(car, params, f1, r1, blow1 * n_f, blow1 * n_r)
+        share = blow1 / blow
+        rub_at(car, params, f0 + share * (f1 - f0), r0 + share * (r1 - r0), n_f, n_r, friction * blow)
 
 
 @kernel
@@ -140,10 +189,12 @@ def meet_face(
     inverse = 1.0 / (edge_f * edge_f + edge_r * edge_r)
     at = min(max(((corner_f - ends[0]) * edge_f + (corner_r - ends[1]) * edge_r) * inverse, 0.0), 1.0)
     other_at = min(max(((other_f - ends[0]) * edge_f + (other_r - ends[1]) * edge_r) * inverse, 0.0), 1.0)
-    for _ in range(SWEEPS if two else 1):
-        stop_at(car, params, ends[0] + at * edge_f, ends[1] + at * edge_r, n[0], n[1], friction)
-        if two:
-            stop_at(car, params, ends[0] + other_at * edge_f, ends[1] + other_at * edge_r, n[0], n[1], friction)
+    point_f, point_r = ends[0] + at * edge_f, ends[1] + at * edge_r
+    if two:
+        points = (point_f, point_r, ends[0] + other_at * edge_f, ends[1] + other_at * edge_r)
+        stop_between(car, params, points, n[0], n[1], friction)
+    else:
+        stop_at(car, params, point_f, point_r, n[0], n[1], friction)
     if gap < 0.0:
         shift(car, head, -gap * n[0], -gap * n[1])
 
