@@ -25,13 +25,13 @@ from numpy.typing import NDArray
 from rl_training.simulator.bank import Bank
 from rl_training.simulator.ground_view import draw_level, surface_of
 from rl_training.simulator.hill_view import KNOT, SPAN_COLUMNS, paint, terrain_height, terrain_of, trace
+from rl_training.simulator.faces import FACE_COLUMNS, MOST_FACES, MOST_RAMPS, paint_faces
 from rl_training.simulator.jit import kernel
 from rl_training.simulator.palette import Palette
+from rl_training.simulator.solids import OTHER_COLOR as OTHER_COLOR
+from rl_training.simulator.solids import OTHER_COLUMNS as OTHER_COLUMNS
+from rl_training.simulator.solids import collect_faces
 from rl_training.simulator.view import GREY, PLANES, View, eye_of, lifted
-
-# Columns of `others`.
-OTHER_X, OTHER_Y, OTHER_Z, OTHER_YAW, OTHER_PITCH, OTHER_ROLL, OTHER_COLOR = range(7)
-OTHER_COLUMNS = 7  # the colour is red · 65536 + green · 256 + blue
 
 LEAST_HEIGHT = 0.05  # a camera below the ground is lifted to this above it [u]
 LEAN = 0.2  # a picture that leans by fewer pixels from edge to edge is drawn as level
@@ -44,6 +44,10 @@ class Scratch(NamedTuple):
     nearness: NDArray[np.float32]  # 1 / depth of what is drawn there, 0 = the sky
     knots: NDArray[np.float64]  # depths and light at the knots of a row
     spans: NDArray[np.float64]  # (N, SPAN_COLUMNS) pieces of rows
+    faces: NDArray[np.float64]  # (MOST_FACES, FACE_COLUMNS) what stands on the ground
+    ramps: NDArray[np.uint32]  # shades of colours that are in no palette
+    corners: NDArray[np.float64]  # a face's outline on the picture
+    axes: NDArray[np.float64]  # of a box
 
     @classmethod
     def of(cls, view: View) -> Scratch:
@@ -55,6 +59,10 @@ class Scratch(NamedTuple):
             np.zeros(size, np.float32),
             np.zeros((3, knots)),
             np.zeros((2 * knots * view.height, SPAN_COLUMNS)),
+            np.zeros((MOST_FACES, FACE_COLUMNS)),
+            np.zeros(MOST_RAMPS, np.uint32),
+            np.zeros((20, 2)),
+            np.zeros((3, 3)),
         )
 
 
@@ -76,11 +84,17 @@ def draw(
     surface = surface_of(bank, slot)
     terrain = terrain_of(bank, slot)
     eye = lifted(eye, terrain_height(terrain, eye.x, eye.z) + LEAST_HEIGHT)
+    ramps, corners, axes = scratch.ramps, scratch.corners, scratch.axes
+    count = collect_faces(bank, slot, eye, view, light, terrain, others, scratch.faces, ramps, axes)
+    faces = scratch.faces[:count]
     if terrain.rows == 0 and abs(eye.right_y) * view.width * view.fy < LEAN * view.fx:
         draw_level(eye, view, eye.y - bank.ground_y[slot], surface, palette, scratch.pixels)
+        if count > 0:
+            scratch.nearness[:] = 0.0
     else:
-        count = trace(terrain, eye, view, light, scratch.knots, scratch.spans)
-        paint(scratch.spans[:count], surface, eye, view, palette, scratch.pixels, scratch.nearness)
+        spans = trace(terrain, eye, view, light, scratch.knots, scratch.spans)
+        paint(scratch.spans[:spans], surface, eye, view, palette, scratch.pixels, scratch.nearness)
+    paint_faces(faces, eye, view, palette, ramps, corners, scratch.pixels, scratch.nearness)
     write_frame(view, scratch.pixels, out)
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from rl_training.simulator.bank import Bank
 from rl_training.simulator.ground_view import FAR, Line, Surface, fixed, line_between, mip_level, shaded_run, sky_step
 from rl_training.simulator.jit import kernel
-from rl_training.simulator.palette import AMBIENT, SHADES_PER_OCTAVE, SUN, SUN_X, SUN_Y, SUN_Z, Palette
+from rl_training.simulator.palette import SUN_X, SUN_Y, SUN_Z, Palette, light_steps
 from rl_training.simulator.view import Eye, View
 
 KNOT = 8  # pixels from knot to knot
@@ -118,16 +118,6 @@ def meet(terrain: Terrain, eye: Eye, view: View, column: float, row: float, star
 
 
 @kernel
-def light_on(light: Floats, slope_x: float, slope_z: float) -> float:
-    """Shade steps by which a surface of a slope is brighter than level ground."""
-    facing = light[SUN_Y] - slope_x * light[SUN_X] - slope_z * light[SUN_Z]
-    facing /= math.sqrt(1.0 + slope_x * slope_x + slope_z * slope_z)
-    lit = light[AMBIENT] + light[SUN] * max(facing, 0.0)
-    level = light[AMBIENT] + light[SUN] * max(light[SUN_Y], 0.0)
-    return SHADES_PER_OCTAVE * math.log2(max(lit, 0.01) / max(level, 0.01))
-
-
-@kernel
 def _knot_shade(terrain: Terrain, eye: Eye, view: View, light: Floats, column: float, row: float, t: float) -> float:
     """Light on the ground that a knot's ray meets."""
     across = (column - view.cx) / view.fx
@@ -137,7 +127,9 @@ def _knot_shade(terrain: Terrain, eye: Eye, view: View, light: Floats, column: f
     here = terrain_height(terrain, x, z)
     slope_x = (terrain_height(terrain, x + SLOPE_REACH, z) - here) / SLOPE_REACH
     slope_z = (terrain_height(terrain, x, z + SLOPE_REACH) - here) / SLOPE_REACH
-    return min(max(light_on(light, slope_x, slope_z), -MOST_SHADE), MOST_SHADE)
+    facing = light[SUN_Y] - slope_x * light[SUN_X] - slope_z * light[SUN_Z]
+    facing /= math.sqrt(1.0 + slope_x * slope_x + slope_z * slope_z)
+    return min(max(light_steps(light, facing), -MOST_SHADE), MOST_SHADE)
 
 
 @kernel

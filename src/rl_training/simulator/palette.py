@@ -7,6 +7,8 @@ SKY_STEPS entries follow, from the horizon upwards.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,8 +23,8 @@ SHADES_PER_OCTAVE = 8.0  # shade steps from one brightness to its double
 NEUTRAL_SHADE = 8
 
 # Columns of a light row: what a kernel must know of a `Light`.
-SUN_X, SUN_Y, SUN_Z, SUN, AMBIENT, OUTDOOR = range(6)
-LIGHT_COLUMNS = 6
+SUN_X, SUN_Y, SUN_Z, SUN, AMBIENT, OUTDOOR, RED, GREEN, BLUE = range(9)
+LIGHT_COLUMNS = 9
 
 Palette = NDArray[np.uint32]
 
@@ -30,18 +32,18 @@ _FACTORS = (2.0 ** ((np.arange(16) - NEUTRAL_SHADE) / SHADES_PER_OCTAVE)).astype
 
 
 def light_row(light: Light) -> NDArray[np.float64]:
-    """(LIGHT_COLUMNS,): unit vector towards the sun, strengths, whether it casts shadows."""
+    """(LIGHT_COLUMNS,): unit vector towards the sun, strengths, whether it casts shadows, its colour on level ground."""
     direction = -np.asarray(light.direction, np.float64)
     direction /= max(float(np.linalg.norm(direction)), 1e-9)
-    return np.array([*direction, light.sun, light.ambient, not light.indoor], np.float64)
+    level = light.ambient + light.sun * max(direction[1], 0.0)
+    color = np.asarray(light.color, np.float64) / 255.0 * level
+    return np.array([*direction, light.sun, light.ambient, not light.indoor, *color], np.float64)
 
 
 def palette(colors: NDArray[np.uint8], light: Light) -> Palette:
     """(PALETTE_SIZE,) pixels for materials of `colors` (16, 3) under `light`."""
     table = np.empty(PALETTE_SIZE, np.uint32)
-    row = light_row(light)
-    level = light.ambient + light.sun * max(row[SUN_Y], 0.0)
-    lit = np.asarray(colors, np.float32) * (np.asarray(light.color, np.float32) / 255.0 * level)
+    lit = np.asarray(colors, np.float64) * light_row(light)[RED : BLUE + 1]
     _fill_codes(lit.astype(np.float32), table)
     _fill_sky(np.asarray(light.horizon, np.float64), np.asarray(light.zenith, np.float64), table)
     return table
@@ -59,6 +61,14 @@ def pack_color(red: float, green: float, blue: float) -> int:
 def shade_factor(shade: float) -> float:
     """Brightness of a shade relative to the neutral one."""
     return np.float32(2.0 ** ((shade - NEUTRAL_SHADE) / SHADES_PER_OCTAVE))
+
+
+@kernel
+def light_steps(light: NDArray[np.float64], facing: float) -> float:
+    """Shade steps by which a surface is brighter than level ground; `facing` is the cosine of its angle to the sun."""
+    lit = light[AMBIENT] + light[SUN] * max(facing, 0.0)
+    level = light[AMBIENT] + light[SUN] * max(light[SUN_Y], 0.0)
+    return SHADES_PER_OCTAVE * math.log2(max(lit, 0.01) / max(level, 0.01))
 
 
 @builder

@@ -1,0 +1,418 @@
+"""Takes walls, solids and cars apart into the faces that a camera may see, and casts their shadows.
+
+What is round (cones, cylinders, trees, people) is a board that turns to the camera; what is square is a box, and a car is
+a few boxes. Tables below say of which parts a shape consists, in multiples of its own half_x, height and half_z.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_training.simulator import faces as f
+from rl_training.simulator.bank import Bank
+from rl_training.simulator.faces import (
+    BANDS,
+    CROWN,
+    LEAVES,
+    PANELS,
+    PLAIN,
+    ROUND_OFF,
+    SPIKE,
+    SQUARE,
+    STRAW,
+    TUBE,
+)
+from rl_training.simulator.hill_view import Terrain, terrain_height
+from rl_training.simulator.jit import kernel
+from rl_training.simulator.palette import (
+    BLUE,
+    GREEN,
+    OUTDOOR,
+    PALETTE_SIZE,
+    RED,
+    SUN_X,
+    SUN_Y,
+    SUN_Z,
+    Palette,
+    light_steps,
+    pack_color,
+    shade_factor,
+)
+from rl_training.simulator.track import (
+    SOLID_BASE,
+    SOLID_HALF_X,
+    SOLID_HALF_Z,
+    SOLID_HEIGHT,
+    SOLID_MATERIAL,
+    SOLID_SHAPE,
+    SOLID_X,
+    SOLID_YAW,
+    SOLID_Z,
+    WALL_BASE0,
+    WALL_BASE1,
+    WALL_HEIGHT,
+    WALL_MATERIAL,
+    WALL_X0,
+    WALL_X1,
+    WALL_Z0,
+    WALL_Z1,
+    Material,
+    Shape,
+)
+from rl_training.simulator.view import Eye, View, turn
+
+Floats = NDArray[np.float64]
+
+FAR_WALL = 400.0  # walls and solids farther away than this are not drawn [u]
+FAR_SOLID = 250.0
+FAR_SHADOW = 45.0
+MOST_CAST = 3.0  # longest shadow, in heights
+
+# Columns of `others`: cars to be seen. The colour is red · 65536 + green · 256 + blue.
+OTHER_X, OTHER_Y, OTHER_Z, OTHER_YAW, OTHER_PITCH, OTHER_ROLL, OTHER_COLOR = range(7)
+OTHER_COLUMNS = 7
+
+OWN, TYRE, GLASS, SKIN, TRUNK, WHITE = -1, -2, -3, -4, -5, -6  # colours of parts; OWN is the solid's material
+
+# Parts of boxes: centre and half size (right, up, forward), colour, change of shade.
+_BOX = [(0.0, 0.5, 0.0, 1.0, 0.5, 1.0, OWN, 0.0)]
+_ARCH = [
+    (-1.06, 0.5, 0.0, 0.06, 0.5, 1.0, OWN, 0.0),
+    (1.06, 0.5, 0.0, 0.06, 0.5, 1.0, OWN, 0.0),
+    (0.0, 0.92, 0.0, 1.0, 0.08, 0.8, OWN, 0.0),
+]
+_CAR = [  # in u, from the car's origin
+    (0.0, -0.10, 0.0, 0.46, 0.15, 0.86, OWN, 0.0),
+    (0.0, 0.18, -0.14, 0.36, 0.13, 0.44, GLASS, 0.0),
+    (0.0, 0.34, -0.16, 0.34, 0.03, 0.40, OWN, 1.0),
+    (-0.60, -0.25, 0.80, 0.13, 0.31, 0.31, TYRE, 0.0),
+    (0.60, -0.25, 0.80, 0.13, 0.31, 0.31, TYRE, 0.0),
+    (-0.60, -0.25, -0.77, 0.13, 0.31, 0.31, TYRE, 0.0),
+    (0.60, -0.25, -0.77, 0.13, 0.31, 0.31, TYRE, 0.0),
+]
+_PARTS = np.array(_BOX + _ARCH + _CAR)
+_BOX_PARTS, _ARCH_PARTS, _CAR_PARTS = (0, 1), (1, 4), (4, 11)
+
+# Boards: half width in half_x and half_z, bottom and top in heights, outline, pattern, colour, second colour.
+_CYLINDER = [(1.0, 0.0, 0.0, 1.0, SQUARE, TUBE, OWN, OWN)]
+_CONE = [(1.05, 0.0, 0.0, 0.07, SQUARE, PLAIN, OWN, OWN), (0.8, 0.0, 0.05, 1.0, SPIKE, BANDS, OWN, WHITE)]
+_TREE = [(1.0, 0.0, 0.0, 0.5, SQUARE, TUBE, TRUNK, TRUNK), (0.0, 1.0, 0.25, 1.0, CROWN, LEAVES, OWN, OWN)]
+_PERSON = [
+    (0.5, 0.0, 0.0, 0.5, SQUARE, TUBE, TYRE, TYRE),
+    (0.85, 0.0, 0.44, 0.83, SQUARE, TUBE, OWN, OWN),
+    (0.42, 0.0, 0.82, 1.0, ROUND_OFF, TUBE, SKIN, SKIN),
+]
+_BOARDS = np.array(_CYLINDER + _CONE + _TREE + _PERSON)
+_BOARD_ROWS = np.zeros((6, 2), np.int64)
+_BOARD_ROWS[Shape.CYLINDER] = 0, 1
+_BOARD_ROWS[Shape.CONE] = 1, 3
+_BOARD_ROWS[Shape.TREE] = 3, 5
+_BOARD_ROWS[Shape.PERSON] = 5, 8
+
+_BOX_SHAPE, _CYLINDER_SHAPE, _CONE_SHAPE, _ARCH_SHAPE = (
+    int(Shape.BOX),
+    int(Shape.CYLINDER),
+    int(Shape.CONE),
+    int(Shape.ARCH),
+)
+_BALE, _FOLIAGE, _WOOD, _LINE_WHITE = (
+    int(Material.BALE),
+    int(Material.FOLIAGE),
+    int(Material.WOOD),
+    int(Material.LINE_WHITE),
+)
+_ROUND_LIGHT = 0.55  # how far a board, which stands for something round, faces the sun
+_TYRE_RAMP, _GLASS_RAMP, _SKIN_RAMP, _FIRST_CAR_RAMP = 0, 16, 32, 48  # places in `ramps`
+
+
+@kernel
+def _emit(
+    faces: Floats,
+    count: int,
+    origin: tuple[float, float, float],
+    u: tuple[float, float, float],
+    v: tuple[float, float, float],
+    outline: int,
+    pattern: int,
+    ramp: int,
+    ramp_alt: int,
+    shade: float,
+    shadow: bool,
+) -> int:
+    """Append a face, if there is room; returns the number of faces."""
+    if count >= len(faces):
+        return count
+    face = faces[count]
+    face[f.SHADOW] = 1.0 if shadow else 0.0
+    face[f.OX], face[f.OY], face[f.OZ] = origin
+    face[f.UX], face[f.UY], face[f.UZ] = u
+    face[f.VX], face[f.VY], face[f.VZ] = v
+    face[f.OUTLINE], face[f.PATTERN], face[f.RAMP], face[f.RAMP_ALT] = outline, pattern, ramp, ramp_alt
+    face[f.SHADE] = shade
+    face[f.LENGTH] = math.sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2])
+    face[f.HEIGHT] = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+    return count + 1
+
+
+@kernel
+def _ramp(color: int, own: int) -> int:
+    """Where the shades of a part's colour begin."""
+    if color == OWN:
+        return own
+    if color == TYRE:
+        return PALETTE_SIZE + _TYRE_RAMP
+    if color == GLASS:
+        return PALETTE_SIZE + _GLASS_RAMP
+    if color == SKIN:
+        return PALETTE_SIZE + _SKIN_RAMP
+    return (_WOOD if color == TRUNK else _LINE_WHITE) * 0x1100
+
+
+@kernel
+def _fill_ramp(ramps: Palette, start: int, red: float, green: float, blue: float, light: Floats) -> None:
+    for shade in range(16):
+        factor = shade_factor(shade)
+        ramps[start + shade] = pack_color(
+            red * light[RED] * factor, green * light[GREEN] * factor, blue * light[BLUE] * factor
+        )
+
+
+@kernel
+def _in_sight(eye: Eye, view: View, x: float, y: float, z: float, radius: float, far: float) -> bool:
+    """Whether a ball may show in the picture."""
+    x, y, z = x - eye.x, y - eye.y, z - eye.z
+    depth = x * eye.forward_x + y * eye.forward_y + z * eye.forward_z
+    if depth < -radius or depth > far + radius:
+        return False
+    right = abs(x * eye.right_x + y * eye.right_y + z * eye.right_z)
+    widest = max(view.cx, view.width - view.cx) / view.fx
+    return right <= widest * max(depth, 0.0) + radius * (1.0 + widest)
+
+
+@kernel
+def _cast(
+    faces: Floats,
+    count: int,
+    terrain: Terrain,
+    light: Floats,
+    x: float,
+    z: float,
+    half: float,
+    height: float,
+    outline: int,
+) -> int:
+    """The shadow of something `height` high and 2 · `half` wide, as the sun sees it."""
+    across = math.sqrt(light[SUN_X] ** 2 + light[SUN_Z] ** 2)
+    if light[OUTDOOR] == 0.0 or across < 1e-6 or light[SUN_Y] < 1e-6:
+        return count
+    away_x, away_z = -light[SUN_X] / across, -light[SUN_Z] / across
+    reach = height * min(across / light[SUN_Y], MOST_CAST)
+    y = terrain_height(terrain, x, z) + 0.01
+    rise = terrain_height(terrain, x + away_x * reach, z + away_z * reach) + 0.01 - y
+    return _emit(
+        faces,
+        count,
+        (x - half * away_z, y, z + half * away_x),
+        (2.0 * half * away_z, 0.0, -2.0 * half * away_x),
+        (away_x * reach, rise, away_z * reach),
+        outline,
+        PLAIN,
+        0,
+        0,
+        0.0,
+        True,
+    )
+
+
+@kernel
+def _emit_boxes(
+    faces: Floats,
+    count: int,
+    parts: tuple[int, int],
+    place: tuple[float, float, float],
+    turned: tuple[float, float, float],
+    scale: tuple[float, float, float],
+    own: int,
+    pattern: int,
+    eye: Eye,
+    light: Floats,
+    axes: Floats,
+) -> int:
+    """Faces, seen from the eye, of boxes at `place`, turned by (yaw, pitch, roll)."""
+    yaw, pitch, roll = turned
+    for k in range(parts[0], parts[1]):
+        part = _PARTS[k]
+        x, y, z = turn(part[0] * scale[0], part[1] * scale[1], part[2] * scale[2], yaw, pitch, roll)
+        x, y, z = x + place[0], y + place[1], z + place[2]
+        axes[0, 0], axes[0, 1], axes[0, 2] = turn(part[3] * scale[0], 0.0, 0.0, yaw, pitch, roll)
+        axes[1, 0], axes[1, 1], axes[1, 2] = turn(0.0, part[4] * scale[1], 0.0, yaw, pitch, roll)
+        axes[2, 0], axes[2, 1], axes[2, 2] = turn(0.0, 0.0, part[5] * scale[2], yaw, pitch, roll)
+        ramp = _ramp(int(part[6]), own)
+        for side in range(6):
+            normal = side >> 1
+            sign = 1.0 - 2.0 * (side & 1)
+            nx, ny, nz = sign * axes[normal, 0], sign * axes[normal, 1], sign * axes[normal, 2]
+            square = nx * nx + ny * ny + nz * nz
+            if (eye.x - x) * nx + (eye.y - y) * ny + (eye.z - z) * nz <= square:
+                continue
+            u = axes[2 if normal == 0 else 0]
+            v = axes[2 if normal == 1 else 1]
+            facing = (nx * light[SUN_X] + ny * light[SUN_Y] + nz * light[SUN_Z]) / math.sqrt(max(square, 1e-12))
+            count = _emit(
+                faces,
+                count,
+                (x + nx - u[0] - v[0], y + ny - u[1] - v[1], z + nz - u[2] - v[2]),
+                (2.0 * u[0], 2.0 * u[1], 2.0 * u[2]),
+                (2.0 * v[0], 2.0 * v[1], 2.0 * v[2]),
+                SQUARE,
+                pattern,
+                ramp,
+                ramp,
+                light_steps(light, facing) + part[7],
+                False,
+            )
+    return count
+
+
+@kernel
+def _emit_boards(faces: Floats, count: int, shape: int, solid: Floats, own: int, eye: Eye, light: Floats) -> int:
+    """The boards of a round solid, turned to the eye."""
+    x, z = solid[SOLID_X], solid[SOLID_Z]
+    away = max(math.hypot(x - eye.x, z - eye.z), 1e-6)
+    right_x, right_z = (z - eye.z) / away, (eye.x - x) / away
+    shade = light_steps(light, _ROUND_LIGHT)
+    height = solid[SOLID_HEIGHT]
+    for k in range(_BOARD_ROWS[shape, 0], _BOARD_ROWS[shape, 1]):
+        board = _BOARDS[k]
+        half = board[0] * solid[SOLID_HALF_X] + board[1] * solid[SOLID_HALF_Z]
+        count = _emit(
+            faces,
+            count,
+            (x - half * right_x, solid[SOLID_BASE] + board[2] * height, z - half * right_z),
+            (2.0 * half * right_x, 0.0, 2.0 * half * right_z),
+            (0.0, (board[3] - board[2]) * height, 0.0),
+            int(board[4]),
+            int(board[5]),
+            _ramp(int(board[6]), own),
+            _ramp(int(board[7]), own),
+            shade,
+            False,
+        )
+    top = solid[SOLID_BASE] + height
+    if shape == _CYLINDER_SHAPE and eye.y > top:
+        half = solid[SOLID_HALF_X]
+        count = _emit(
+            faces, count, (x - half, top, z - half), (2.0 * half, 0.0, 0.0), (0.0, 0.0, 2.0 * half),
+            ROUND_OFF, PLAIN, own, own, -1.0, False,
+        )  # fmt: skip
+    return count
+
+
+@kernel
+def _collect_walls(bank: Bank, slot: int, eye: Eye, view: View, light: Floats, terrain: Terrain, faces: Floats) -> int:
+    count = 0
+    for k in range(bank.wall_count[slot]):
+        wall = bank.walls[slot, k]
+        length_x, length_z = wall[WALL_X1] - wall[WALL_X0], wall[WALL_Z1] - wall[WALL_Z0]
+        x, z = wall[WALL_X0] + 0.5 * length_x, wall[WALL_Z0] + 0.5 * length_z
+        half = 0.5 * math.sqrt(length_x * length_x + length_z * length_z)
+        height = wall[WALL_HEIGHT]
+        if not _in_sight(eye, view, x, wall[WALL_BASE0], z, half + height, FAR_WALL):
+            continue
+        facing = (light[SUN_X] * length_z - light[SUN_Z] * length_x) / max(2.0 * half, 1e-9)
+        if (eye.x - x) * length_z - (eye.z - z) * length_x < 0.0:
+            facing = -facing
+        own = int(wall[WALL_MATERIAL]) * 0x1100
+        u = (length_x, wall[WALL_BASE1] - wall[WALL_BASE0], length_z)
+        origin = (wall[WALL_X0], wall[WALL_BASE0], wall[WALL_Z0])
+        shade = light_steps(light, facing)
+        count = _emit(faces, count, origin, u, (0.0, height, 0.0), SQUARE, PANELS, own, own, shade, False)
+        if light[OUTDOOR] and light[SUN_Y] > 1e-6 and _in_sight(eye, view, x, wall[WALL_BASE0], z, half, FAR_SHADOW):
+            cast = -height / max(light[SUN_Y], 0.3)
+            v = (light[SUN_X] * cast, 0.0, light[SUN_Z] * cast)
+            origin = (origin[0], origin[1] + 0.02, origin[2])
+            count = _emit(faces, count, origin, u, v, SQUARE, PLAIN, 0, 0, 0.0, True)
+    return count
+
+
+@kernel
+def _collect_solids(
+    bank: Bank,
+    slot: int,
+    eye: Eye,
+    view: View,
+    light: Floats,
+    terrain: Terrain,
+    faces: Floats,
+    count: int,
+    axes: Floats,
+) -> int:
+    for k in range(bank.solid_count[slot]):
+        solid = bank.solids[slot, k]
+        x, z, half_x, half_z, height = (
+            solid[SOLID_X],
+            solid[SOLID_Z],
+            solid[SOLID_HALF_X],
+            solid[SOLID_HALF_Z],
+            solid[SOLID_HEIGHT],
+        )
+        radius = half_x + half_z + 0.5 * height
+        if not _in_sight(eye, view, x, solid[SOLID_BASE] + 0.5 * height, z, radius, FAR_SOLID):
+            continue
+        shape, material = int(solid[SOLID_SHAPE]), int(solid[SOLID_MATERIAL])
+        own = material * 0x1100
+        square = shape == _BOX_SHAPE or shape == _ARCH_SHAPE
+        if square:
+            parts = _BOX_PARTS if shape == _BOX_SHAPE else _ARCH_PARTS
+            count = _emit_boxes(
+                faces, count, parts, (x, solid[SOLID_BASE], z), (solid[SOLID_YAW], 0.0, 0.0), (half_x, height, half_z),
+                own, STRAW if material == _BALE else PLAIN, eye, light, axes,
+            )  # fmt: skip
+        else:
+            count = _emit_boards(faces, count, shape, solid, own, eye, light)
+        if _in_sight(eye, view, x, solid[SOLID_BASE], z, radius, FAR_SHADOW) and shape != _ARCH_SHAPE:
+            half = max(half_x, half_z) if not square else 0.7 * (half_x + half_z)
+            outline = SPIKE if shape == _CONE_SHAPE else (SQUARE if square or shape == _CYLINDER_SHAPE else ROUND_OFF)
+            count = _cast(faces, count, terrain, light, x, z, half, height, outline)
+    return count
+
+
+@kernel
+def collect_faces(
+    bank: Bank,
+    slot: int,
+    eye: Eye,
+    view: View,
+    light: Floats,
+    terrain: Terrain,
+    others: Floats,
+    faces: Floats,
+    ramps: Palette,
+    axes: Floats,
+) -> int:
+    """Fill `faces` with what may be seen of walls, solids and other cars; returns their number."""
+    count = _collect_walls(bank, slot, eye, view, light, terrain, faces)
+    before = count
+    count = _collect_solids(bank, slot, eye, view, light, terrain, faces, count, axes)
+    if count > before or len(others) > 0:
+        _fill_ramp(ramps, _TYRE_RAMP, 38.0, 38.0, 42.0, light)
+        _fill_ramp(ramps, _GLASS_RAMP, 70.0, 88.0, 104.0, light)
+        _fill_ramp(ramps, _SKIN_RAMP, 206.0, 160.0, 128.0, light)
+    ramp = _FIRST_CAR_RAMP
+    for k in range(len(others)):
+        car = others[k]
+        x, y, z = car[OTHER_X], car[OTHER_Y], car[OTHER_Z]
+        if ramp + 16 > len(ramps) or not _in_sight(eye, view, x, y, z, 1.3, FAR_SOLID):
+            continue
+        color = int(car[OTHER_COLOR])
+        _fill_ramp(ramps, ramp, float(color >> 16 & 255), float(color >> 8 & 255), float(color & 255), light)
+        turned = (car[OTHER_YAW], car[OTHER_PITCH], car[OTHER_ROLL])
+        count = _emit_boxes(
+            faces, count, _CAR_PARTS, (x, y, z), turned, (1.0, 1.0, 1.0), PALETTE_SIZE + ramp, PLAIN, eye, light, axes
+        )
+        count = _cast(faces, count, terrain, light, x, z, 0.7, 0.85, SQUARE)
+        ramp += 16
+    return count
