@@ -69,7 +69,7 @@ def test_pressed_against_a_wall(throttle: float, yaw: float) -> None:
     if throttle > 0.0:
         assert car[st.TOUCHING] == 7.0
         assert corners(car)[:, 1].max() == pytest.approx(10.0, abs=0.01)
-        assert np.ptp(poses, axis=0).max() < 1e-3
+        assert np.ptp(poses, axis=0).max() < (1e-9 if yaw == 0.0 else 0.01)  # a corner creeps until the nose is flush
         assert abs(car[st.ACCEL_FORWARD]) < 0.05
     assert car[st.HIT] == -1.0
     assert car[st.Y] == before[st.Y] == st.RIDE_HEIGHT

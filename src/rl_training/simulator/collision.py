@@ -18,11 +18,15 @@ from rl_training.simulator.contact import (
     SKIN,
     approach,
     body_point,
-    meet_solid,
-    meet_wall,
+    circle_contact,
+    outlines,
     push,
+    resolve,
+    segment_contact,
     shift,
+    side_of_box,
     two_blows,
+    wall_in_the_way,
 )
 from rl_training.simulator.jit import kernel
 from rl_training.simulator.state import (
@@ -41,11 +45,13 @@ from rl_training.simulator.state import (
     Z,
 )
 from rl_training.simulator.track import (
+    SOLID_FRICTION,
     SOLID_HALF_X,
     SOLID_HALF_Z,
     SOLID_NAME,
     SOLID_X,
     SOLID_Z,
+    WALL_FRICTION,
     WALL_FRICTION_DEFAULT,
     WALL_NAME,
     WALL_X0,
@@ -78,11 +84,25 @@ def touch(bank: Bank, slot: int, car: Floats, params: CarParams, head: tuple[flo
     for k in range(first, last):
         item = bank.grid_items[slot, k]
         if item < walls:
-            gap = meet_wall(car, params, head, bank.walls[slot, item])
-            name = bank.walls[slot, item, WALL_NAME]
+            row = bank.walls[slot, item]
+            sides = 1 if wall_in_the_way(car, row) else 0
+            name, friction = row[WALL_NAME], row[WALL_FRICTION]
         else:
-            gap = meet_solid(car, params, head, bank.solids[slot, item - walls])
-            name = bank.solids[slot, item - walls, SOLID_NAME]
+            row = bank.solids[slot, item - walls]
+            sides = outlines(car, row)
+            name, friction = row[SOLID_NAME], row[SOLID_FRICTION]
+        gap = FAR
+        for side in range(sides):
+            if item >= walls and sides == 1:
+                contact = circle_contact(car, params, head, row)
+            else:
+                segment = (row[WALL_X0], row[WALL_Z0], row[WALL_X1], row[WALL_Z1])
+                if item >= walls:
+                    segment = side_of_box(row, side)
+                contact = segment_contact(car, params, head, segment, item >= walls)
+            if contact[0] <= SKIN:
+                resolve(car, params, head, contact, friction)
+            gap = min(gap, contact[0])
         if gap <= RELEASE:
             if gap <= SKIN:
                 begin(car, name)

@@ -31,7 +31,6 @@ from rl_training.simulator.state import (
 from rl_training.simulator.track import (
     SOLID_BASE,
     SOLID_BLOCKS,
-    SOLID_FRICTION,
     SOLID_HALF_X,
     SOLID_HALF_Z,
     SOLID_HEIGHT,
@@ -41,7 +40,6 @@ from rl_training.simulator.track import (
     SOLID_Z,
     WALL_BASE0,
     WALL_BASE1,
-    WALL_FRICTION,
     WALL_HEIGHT,
     WALL_X0,
     WALL_X1,
@@ -56,7 +54,11 @@ RELEASE = 0.05  # and it ends when the gap grows beyond this one: no chatter whi
 FAR = 1e9  # a gap too large to matter
 EDGE_BIAS = 0.05  # how much deeper a wall's end must poke through a face than its side, to count as a blow on that face
 
-_BOX, _ARCH = int(Shape.BOX), int(Shape.ARCH)
+BOX, ARCH = int(Shape.BOX), int(Shape.ARCH)
+
+Segment = tuple[float, float, float, float]  # x0, z0, x1, z1
+Contact = tuple[float, float, float, float, float, float, float]  # gap, n, and two points (f, r), equal if there is one
+NO_CONTACT: Contact = (FAR, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @kernel
@@ -102,36 +104,16 @@ def two_blows(speed0: float, speed1: float, give00: float, give01: float, give11
 
 
 @kernel
-def rub_at(car: Floats, params: CarParams, point_f: float, point_r: float, n_f: float, n_r: float, most: float) -> None:
-    """Take away the sliding at a point across n with an impulse of at most `most`."""
-    sliding = approach(car, point_f, point_r, -n_r, n_f)
-    rub = min(max(-sliding / give(params, point_f, point_r, -n_r, n_f), -most), most)
-    push(car, params, point_f, point_r, -rub * n_r, rub * n_f)
+def shift(car: Floats, head: tuple[float, float], ahead: float, right: float) -> None:
+    """Move the car without changing its motion."""
+    car[X] += ahead * head[0] + right * head[1]
+    car[Z] += ahead * head[1] - right * head[0]
 
 
 @kernel
-def stop_at(
-    car: Floats, params: CarParams, point_f: float, point_r: float, n_f: float, n_r: float, friction: float
-) -> None:
-    """Take away the approach at a point, and what friction can of the sliding there."""
-    speed = approach(car, point_f, point_r, n_f, n_r)
-    if speed < 0.0:
-        blow = -speed / give(params, point_f, point_r, n_f, n_r)
-        push(car, params, point_f, point_r, blow * n_f, blow * n_r)
-        rub_at(car, params, point_f, point_r, n_f, n_r, friction * blow)
-
-
-@kernel
-def stop_between(
-    car: Floats,
-    params: CarParams,
-    points: tuple[float, float, float, float],
-    n_f: float,
-    n_r: float,
-    friction: float,
-) -> None:
-    """As `stop_at`, at two points (f0, r0, f1, r1) of one face at once, so that a square hit stays square."""
-    f0, r0, f1, r1 = points
+def resolve(car: Floats, params: CarParams, head: tuple[float, float], contact: Contact, friction: float) -> None:
+    """End the approach at both points of a contact at once, so that a square hit stays square, and move the car out."""
+    gap, n_f, n_r, f0, r0, f1, r1 = contact
     arm0 = (f0 - MASS_AHEAD) * n_r - r0 * n_f
     arm1 = (f1 - MASS_AHEAD) * n_r - r1 * n_f
     blow0, blow1 = two_blows(
@@ -143,17 +125,14 @@ def stop_between(
     )
     blow = blow0 + blow1
     if blow > 0.0:
-        push(car, params, f0, r0, blow0 * n_f, blow0 * n_r)
-        push(car, params, f1, r1, blow1 * n_f, blow1 * n_r)
         share = blow1 / blow
-        rub_at(car, params, f0 + share * (f1 - f0), r0 + share * (r1 - r0), n_f, n_r, friction * blow)
-
-
-@kernel
-def shift(car: Floats, head: tuple[float, float], ahead: float, right: float) -> None:
-    """Move the car without changing its motion."""
-    car[X] += ahead * head[0] + right * head[1]
-    car[Z] += ahead * head[1] - right * head[0]
+        f, r = f0 + share * (f1 - f0), r0 + share * (r1 - r0)
+        push(car, params, f, r, blow * n_f, blow * n_r)
+        sliding = approach(car, f, r, -n_r, n_f)
+        rub = min(max(-sliding / give(params, f, r, -n_r, n_f), -friction * blow), friction * blow)
+        push(car, params, f, r, -rub * n_r, rub * n_f)
+    out = max(-gap, 0.0)
+    shift(car, head, out * n_f, out * n_r)
 
 
 @kernel
@@ -164,51 +143,34 @@ def body_point(car: Floats, head: tuple[float, float], x: float, z: float) -> tu
 
 
 @kernel
-def meet_face(
-    car: Floats,
-    params: CarParams,
-    head: tuple[float, float],
-    ends: tuple[float, float, float, float],
-    n: tuple[float, float],
-    side: float,
-    friction: float,
-) -> None:
-    """A side of the box against the face of a segment: its one or two nearest corners are held.
+def face_contact(
+    params: CarParams, ends: tuple[float, float, float, float], n_f: float, n_r: float, side: float
+) -> Contact:
+    """A side of the box against the face of a segment: its nearest corner, and the next one if that touches too.
 
     `ends` is (f0, r0, f1, r1) of the segment, `side` the distance of the car's origin from its line.
     """
     length, width = params.half_length, params.half_width
-    corner_f, corner_r = -math.copysign(length, n[0]), -math.copysign(width, n[1])
-    gap = side + corner_f * n[0] + corner_r * n[1]
+    corner_f, corner_r = -math.copysign(length, n_f), -math.copysign(width, n_r)
+    gap = side + corner_f * n_f + corner_r * n_r
     other_f, other_r = corner_f, -corner_r
-    if length * abs(n[0]) < width * abs(n[1]):
+    if length * abs(n_f) < width * abs(n_r):
         other_f, other_r = -corner_f, corner_r
-    two = side + other_f * n[0] + other_r * n[1] <= SKIN
-
+    if side + other_f * n_f + other_r * n_r > SKIN:
+        other_f, other_r = corner_f, corner_r
     edge_f, edge_r = ends[2] - ends[0], ends[3] - ends[1]
     inverse = 1.0 / (edge_f * edge_f + edge_r * edge_r)
     at = min(max(((corner_f - ends[0]) * edge_f + (corner_r - ends[1]) * edge_r) * inverse, 0.0), 1.0)
-    other_at = min(max(((other_f - ends[0]) * edge_f + (other_r - ends[1]) * edge_r) * inverse, 0.0), 1.0)
-    point_f, point_r = ends[0] + at * edge_f, ends[1] + at * edge_r
-    if two:
-        points = (point_f, point_r, ends[0] + other_at * edge_f, ends[1] + other_at * edge_r)
-        stop_between(car, params, points, n[0], n[1], friction)
-    else:
-        stop_at(car, params, point_f, point_r, n[0], n[1], friction)
-    if gap < 0.0:
-        shift(car, head, -gap * n[0], -gap * n[1])
+    to = min(max(((other_f - ends[0]) * edge_f + (other_r - ends[1]) * edge_r) * inverse, 0.0), 1.0)
+    f, r = ends[0], ends[1]
+    return gap, n_f, n_r, f + at * edge_f, r + at * edge_r, f + to * edge_f, r + to * edge_r
 
 
 @kernel
-def meet_segment(
-    car: Floats,
-    params: CarParams,
-    head: tuple[float, float],
-    segment: tuple[float, float, float, float],
-    friction: float,
-    one_sided: bool,
-) -> float:
-    """Box against the segment (x0, z0, x1, z1); returns the gap. One-sided: solid to the right of its direction."""
+def segment_contact(
+    car: Floats, params: CarParams, head: tuple[float, float], segment: Segment, one_sided: bool
+) -> Contact:
+    """Box against the segment (x0, z0, x1, z1). One-sided: solid to the right of its direction."""
     f0, r0 = body_point(car, head, segment[0], segment[1])
     f1, r1 = body_point(car, head, segment[2], segment[3])
     length, width = params.half_length, params.half_width
@@ -218,103 +180,92 @@ def meet_segment(
     end = min(min(back, ahead), min(left, right))
     span = math.sqrt((f1 - f0) * (f1 - f0) + (r1 - r0) * (r1 - r0))
     if end < -RELEASE or span < 1e-9:
-        return FAR
+        return NO_CONTACT
     n_f, n_r = (r1 - r0) / span, (f0 - f1) / span
     side = -(f0 * n_f + r0 * n_r)
     if side < 0.0:
         if one_sided:
-            return FAR
+            return NO_CONTACT
         n_f, n_r, side = -n_f, -n_r, -side
     overlap = length * abs(n_f) + width * abs(n_r) - side
     if overlap < -RELEASE:
-        return FAR
-
+        return NO_CONTACT
     lengthwise = end in (back, ahead)
     bias = EDGE_BIAS * (1.0 - abs(n_f if lengthwise else n_r))
     if end + bias >= overlap:
-        if overlap >= -SKIN:
-            meet_face(car, params, head, (f0, r0, f1, r1), (n_f, n_r), side, friction)
-        return -overlap
-    if end >= -SKIN:  # an end of the segment pokes into a side of the box
-        if lengthwise:
-            n_f, n_r = (-1.0 if end == back else 1.0), 0.0
-        else:
-            n_f, n_r = 0.0, (-1.0 if end == left else 1.0)
-        nearer = f0 * n_f + r0 * n_r >= f1 * n_f + r1 * n_r
-        point_f, point_r = (f0, r0) if nearer else (f1, r1)
-        point_f, point_r = min(max(point_f, -length), length), min(max(point_r, -width), width)
-        stop_at(car, params, point_f, point_r, n_f, n_r, friction)
-        shift(car, head, max(end, 0.0) * n_f, max(end, 0.0) * n_r)
-    return -end
+        return face_contact(params, (f0, r0, f1, r1), n_f, n_r, side)
+    # an end of the segment pokes into a side of the box
+    if lengthwise:
+        n_f, n_r = (-1.0 if end == back else 1.0), 0.0
+    else:
+        n_f, n_r = 0.0, (-1.0 if end == left else 1.0)
+    nearer = f0 * n_f + r0 * n_r >= f1 * n_f + r1 * n_r
+    f, r = (f0, r0) if nearer else (f1, r1)
+    f, r = min(max(f, -length), length), min(max(r, -width), width)
+    return -end, n_f, n_r, f, r, f, r
 
 
 @kernel
-def meet_circle(
-    car: Floats, params: CarParams, head: tuple[float, float], x: float, z: float, radius: float, friction: float
-) -> float:
-    """Box against an upright cylinder; returns the gap."""
-    f, r = body_point(car, head, x, z)
+def circle_contact(car: Floats, params: CarParams, head: tuple[float, float], solid: Floats) -> Contact:
+    """Box against an upright cylinder."""
+    f, r = body_point(car, head, solid[SOLID_X], solid[SOLID_Z])
+    radius = solid[SOLID_HALF_X]
     point_f = min(max(f, -params.half_length), params.half_length)
     point_r = min(max(r, -params.half_width), params.half_width)
     n_f, n_r = point_f - f, point_r - r
     away = math.sqrt(n_f * n_f + n_r * n_r)
     if away > radius + RELEASE:
-        return FAR
+        return NO_CONTACT
     if away > 1e-9:
         n_f, n_r = n_f / away, n_r / away
     elif params.half_length - abs(f) < params.half_width - abs(r):  # its axis stands inside the box: out the near side
         away, n_f, n_r = abs(f) - params.half_length, -math.copysign(1.0, f), 0.0
     else:
         away, n_f, n_r = abs(r) - params.half_width, 0.0, -math.copysign(1.0, r)
-    gap = away - radius
-    if gap <= SKIN:
-        stop_at(car, params, point_f, point_r, n_f, n_r, friction)
-        shift(car, head, max(-gap, 0.0) * n_f, max(-gap, 0.0) * n_r)
-    return gap
+    return away - radius, n_f, n_r, point_f, point_r, point_f, point_r
+
+
+@kernel
+def side_of_box(solid: Floats, k: int) -> Segment:
+    """Side k of a box, with the outside to the left of its direction."""
+    sine, cosine = math.sin(solid[SOLID_YAW]), math.cos(solid[SOLID_YAW])
+    # corner (a, b) to corner (b, -a), in half extents: (-, -), (-, +), (+, +), (+, -)
+    a, b = (1.0 if k > 1 else -1.0), (1.0 if k in (1, 2) else -1.0)
+    a0, b0 = a * solid[SOLID_HALF_X], b * solid[SOLID_HALF_Z]
+    a1, b1 = b * solid[SOLID_HALF_X], -a * solid[SOLID_HALF_Z]
+    x, z = solid[SOLID_X], solid[SOLID_Z]
+    return (
+        x + a0 * cosine + b0 * sine,
+        z + b0 * cosine - a0 * sine,
+        x + a1 * cosine + b1 * sine,
+        z + b1 * cosine - a1 * sine,
+    )
 
 
 @kernel
 def apart_in_height(car: Floats, base: float, top: float) -> bool:
+    """Whether a thing from `base` to `top` lies wholly below or above the car's box."""
     y: float = car[Y]
     return top < y - BOX_HALF_HEIGHT or base > y + BOX_HALF_HEIGHT
 
 
 @kernel
-def meet_wall(car: Floats, params: CarParams, head: tuple[float, float], wall: Floats) -> float:
-    """Box against a row of `Track.walls`; returns the gap."""
-    x0, z0, x1, z1 = wall[WALL_X0], wall[WALL_Z0], wall[WALL_X1], wall[WALL_Z1]
+def wall_in_the_way(car: Floats, wall: Floats) -> bool:
+    """Whether a row of `Track.walls` stands at the height of the car."""
     base = wall[WALL_BASE0]
     if wall[WALL_BASE1] != base:
-        ex, ez = x1 - x0, z1 - z0
-        along = ((car[X] - x0) * ex + (car[Z] - z0) * ez) / max(ex * ex + ez * ez, 1e-9)
-        base += min(max(along, 0.0), 1.0) * (wall[WALL_BASE1] - base)
-    if apart_in_height(car, base, base + wall[WALL_HEIGHT]):
-        return FAR
-    return meet_segment(car, params, head, (x0, z0, x1, z1), wall[WALL_FRICTION], False)
+        ex, ez = wall[WALL_X1] - wall[WALL_X0], wall[WALL_Z1] - wall[WALL_Z0]
+        along = (car[X] - wall[WALL_X0]) * ex + (car[Z] - wall[WALL_Z0]) * ez
+        base += min(max(along / max(ex * ex + ez * ez, 1e-9), 0.0), 1.0) * (wall[WALL_BASE1] - base)
+    return not apart_in_height(car, base, base + wall[WALL_HEIGHT])
 
 
 @kernel
-def meet_solid(car: Floats, params: CarParams, head: tuple[float, float], solid: Floats) -> float:
-    """Box against a row of `Track.solids`; returns the gap."""
+def outlines(car: Floats, solid: Floats) -> int:
+    """How many outlines a solid has to meet: a box 4 sides, a round one 1, what is not in the way of the car none."""
     shape = int(solid[SOLID_SHAPE])
-    if solid[SOLID_BLOCKS] == 0.0 or shape == _ARCH:
-        return FAR
+    if solid[SOLID_BLOCKS] == 0.0 or shape == ARCH:
+        return 0
     if apart_in_height(car, solid[SOLID_BASE], solid[SOLID_BASE] + solid[SOLID_HEIGHT]):
-        return FAR
-    x, z, half_x, half_z = solid[SOLID_X], solid[SOLID_Z], solid[SOLID_HALF_X], solid[SOLID_HALF_Z]
-    friction = solid[SOLID_FRICTION]
-    if shape != _BOX:
-        return meet_circle(car, params, head, x, z, half_x, friction)
-    sine, cosine = math.sin(solid[SOLID_YAW]), math.cos(solid[SOLID_YAW])
-    least = FAR
-    a, b = -1.0, -1.0
-    for _ in range(4):  # around the box with the outside to the left: corner (a, b) to corner (b, -a)
-        segment = (
-            x + a * half_x * cosine + b * half_z * sine,
-            z + b * half_z * cosine - a * half_x * sine,
-            x + b * half_x * cosine - a * half_z * sine,
-            z - a * half_z * cosine - b * half_x * sine,
-        )
-        least = min(least, meet_segment(car, params, head, segment, friction, True))
-        a, b = b, -a
-    return least
+        return 0
+    return 4 if shape == BOX else 1
