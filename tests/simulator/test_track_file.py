@@ -185,6 +185,8 @@ def test_hills_leave_the_road_level_across_and_put_all_on_the_ground(tmp_path: P
         ({"solids": [{"shape": "tree", "scatter": {"count": 5, "distance": [0, 1]}}]}, "no room for 5 things"),
         ({"walls": [{"offset": 3, "room": [0, 0, 1, 1]}]}, "give exactly one of 'offset', 'room', 'points'"),
         ({"walls": [{"offset": 3, "height": -1}]}, "'height' must be a number"),
+        ({"walls": [{"offset": 3, "part": [0.5, 0.2]}]}, "'part' must be [from, to]"),
+        ({"road": {"edges": [-4, 2], "outlines": [{"at": 2, "color": "road"}]}}, "'material' is missing"),
         ({"light": {"direction": [0, 1, 0]}}, "the second below 0"),
         ({"start_grid": [0, 1, 1]}, "'start_grid'"),
         ({"texel": float("nan")}, "'texel' must be a number"),

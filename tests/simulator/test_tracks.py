@@ -10,7 +10,7 @@ import pytest
 
 from rl_training.simulator import path_geometry as geometry
 from rl_training.simulator import track as t
-from rl_training.simulator.scenery import Road
+from rl_training.simulator.road import Road
 from rl_training.simulator.track_file import load_track, track_names
 
 M = t.Material
@@ -139,7 +139,7 @@ def test_climbs_of_the_mountain_and_of_thunderhill() -> None:
         ("waveshare", [(-2.07, M.LINE_YELLOW, 0), (0, M.LINE_WHITE, 0.95), (2.07, M.LINE_YELLOW, 0)]),
         ("mini_monaco", [(-4, M.LINE_WHITE, 0), (0, M.LINE_YELLOW, 0), (4, M.LINE_WHITE, 0)]),
         ("warren", [(-6, M.LINE_WHITE, 0), (-2, M.LINE_YELLOW, 3), (2, M.LINE_WHITE, 0)]),
-        ("circuit_launch", [(-6.9, M.LINE_WHITE, 0), (0.55, M.LINE_YELLOW, 3), (8, M.LINE_WHITE, 0)]),
+        ("circuit_launch", [(0.55, M.LINE_YELLOW, 3)]),
         ("mountain_track", [(-7.3, M.LINE_WHITE, 0), (-0.15, M.LINE_YELLOW, 0), (7, M.LINE_WHITE, 0)]),
         ("sparkfun_avc", []),
     ],
@@ -150,6 +150,17 @@ def test_lines_and_edges(name: str, lines: list[tuple[float, t.Material, float]]
     found = [(round(0.5 * (strip.left + strip.right), 6), strip.material, strip.dash_on) for strip in painted]
     assert found == lines
     assert track.half_widths == SCENES[name].edges
+
+
+def test_edge_lines_of_circuit_launch_stop_at_its_crossing() -> None:
+    track = scene("circuit_launch")
+    lines = [decal for decal in track.decals if decal.material == M.LINE_WHITE]
+    places = np.array([[decal.x, decal.z] for decal in lines])
+    assert all(decal.over_road and decal.half_x == pytest.approx(0.175) for decal in lines)
+    assert np.hypot(*(places - (-3.7, -1.4)).T).min() > 5.0
+    distance = geometry.nearest(track.line, places)[1]
+    assert np.all((distance > 4.7) & (distance < 8.1))  # merged pieces of a bend cut its corners a little
+    assert 0.7 * 2 * track.length < 2 * sum(decal.half_z for decal in lines) < 2 * track.length
 
 
 @every_scene

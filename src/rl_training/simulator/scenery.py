@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rl_training.errors import TrackError
 from rl_training.simulator import path_geometry as geometry
+from rl_training.simulator.road import Road
 from rl_training.simulator.track import (
     DEFAULT_FRICTION,
     SOLID_COLUMNS,
@@ -23,32 +23,6 @@ from rl_training.simulator.track import (
     Shape,
 )
 from rl_training.simulator.yaml_fields import Fields
-
-_WALL_STEP = 2.0  # a wall along the path is sampled this closely before straight parts are merged [u]
-_WALL_TOLERANCE = 0.08  # and merged no farther from the truth than this [u]
-
-
-@dataclass(frozen=True)
-class Road:
-    """What scenery must know of the road: where it runs, and how wide it is."""
-
-    line: Floats
-    closed: bool
-    half_widths: tuple[float, float]
-
-    def is_clear(self, places: Floats, margin: float) -> NDArray[np.bool_]:
-        """Which of `places` (K, 2) stand `margin` or more outside the edges of every stretch that passes them."""
-        travel = geometry.directions(self.line, self.closed)
-        clear = np.empty(len(places), dtype=bool)
-        for first in range(0, len(places), 128):
-            few = slice(first, first + 128)
-            gap_x, gap_z = places[few, :1] - self.line[:, 0], places[few, 1:] - self.line[:, 2]
-            along = gap_x * travel[:, 0] + gap_z * travel[:, 1]
-            across = gap_x * travel[:, 1] - gap_z * travel[:, 0]
-            beside = np.abs(along) <= 2.0 * geometry.LINE_STEP  # on the outside of bends the line's normals spread
-            over = (across > self.half_widths[0] - margin) & (across < self.half_widths[1] + margin)
-            clear[few] = ~(beside & over).any(axis=1)
-        return clear
 
 
 @dataclass(frozen=True)
@@ -92,7 +66,10 @@ def read_walls(fields: Fields, road: Road, names: Names) -> Floats:
     material = fields.material("material", "wall")
     kind = fields.one_of("offset", "room", "points")
     if kind == "offset":
-        pieces = walls_along(road, fields.number("offset"), fields.numbers("part", 2, (0.0, 1.0)))
+        part = fields.numbers("part", 2, (0.0, 1.0))
+        if not 0.0 <= part[0] < part[1] <= 1.0:
+            raise fields.wrong("part", "[from, to], fractions of the path with 0 <= from < to <= 1")
+        pieces = road.walls(fields.number("offset"), part)
     elif kind == "room":
         x0, z0, x1, z1 = fields.numbers("room", 4)
         pieces = [np.array([[x0, 0, z0], [x1, 0, z0], [x1, 0, z1], [x0, 0, z1], [x0, 0, z0]], dtype=np.float64)]
@@ -106,30 +83,6 @@ def read_walls(fields: Fields, road: Road, names: Names) -> Floats:
         rows[:, 2:4] = np.concatenate([piece[1:, [0, 2]] for piece in pieces])
     rows[:, 6:] = height, float(material), friction, name
     return rows
-
-
-def walls_along(road: Road, offset: float, part: tuple[float, ...]) -> list[Floats]:
-    """Polylines `offset` beside the path, over `part` of it (fractions of its length).
-
-    Points nearer to another stretch of the path than to their own are left out: folds on the inside of tight bends
-    close up, and a crossing stays open.
-    """
-    length = geometry.path_length(road.line, road.closed)
-    whole = road.closed and part[1] - part[0] >= 1.0
-    count = max(int(np.ceil(length * (part[1] - part[0]) / _WALL_STEP)), 2) + 1
-    where = np.linspace(part[0], part[1], count) * length
-    moved = geometry.beside(road.line, road.closed, offset)
-    track = geometry.arcs(road.line, road.closed)
-    ring = np.concatenate([moved, moved[:1]]) if road.closed else moved
-    where = where % length if road.closed and not whole else where
-    points = np.stack([np.interp(where, track, ring[:, axis]) for axis in range(3)], axis=1)
-    _, distance = geometry.nearest(road.line, points[:, [0, 2]])
-    points = points[distance > abs(offset) - 0.2]
-    if len(points) < 2:
-        return []
-    gaps = np.hypot(*np.diff(points[:, [0, 2]], axis=0).T)
-    pieces = np.split(points, np.flatnonzero(gaps > 2.5 * _WALL_STEP) + 1)
-    return [geometry.simplify(piece, _WALL_TOLERANCE) for piece in pieces if len(piece) > 1]
 
 
 def read_solids(fields: Fields, road: Road, names: Names, rng: np.random.Generator) -> Floats:

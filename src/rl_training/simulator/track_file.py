@@ -18,7 +18,8 @@ import yaml
 from rl_training.errors import TrackError, did_you_mean
 from rl_training.simulator import path_geometry as geometry
 from rl_training.simulator.material_colors import RGB, material_colors
-from rl_training.simulator.scenery import Names, Road, height_of, raised, read_hills, read_solids, read_walls
+from rl_training.simulator.road import Road
+from rl_training.simulator.scenery import Names, height_of, raised, read_hills, read_solids, read_walls
 from rl_training.simulator.track import (
     LINE_COLUMNS,
     SOLID_BASE,
@@ -100,8 +101,7 @@ def _track(fields: Fields, stem: str, rng: np.random.Generator) -> Track:
     ground = fields.section("ground", {})
     ground_y = ground.number("y", 0.0)
     closed, nodes, line, node_height = _path(fields.section("path"), ground_y)
-    edges, strips = _road(fields.section("road"))
-    road = Road(line, closed, edges)
+    road, strips, outlines = _road(fields.section("road"), line, closed)
     names = Names()
     wall_rows = [read_walls(entry, road, names) for entry in fields.sections("walls")]
     walls = np.concatenate([np.zeros((0, WALL_COLUMNS)), *wall_rows])
@@ -124,10 +124,10 @@ def _track(fields: Fields, stem: str, rng: np.random.Generator) -> Track:
         line=line,
         length=geometry.path_length(line, closed),
         strips=strips,
-        half_widths=edges,
+        half_widths=road.half_widths,
         colors=material_colors(_colors(fields.section("colors", {}))),
         ground_roughness=ground.number("roughness", 0.5, low=0.0, high=1.0),
-        decals=tuple(_decal(entry) for entry in fields.sections("decals")),
+        decals=(*(_decal(entry) for entry in fields.sections("decals")), *outlines),
         ground_y=ground_y,
         heights=heights,
         walls=walls,
@@ -181,13 +181,19 @@ def _path(fields: Fields, ground_y: float) -> tuple[bool, Floats, Floats, float]
     return closed, nodes, line, above_ground
 
 
-def _road(fields: Fields) -> tuple[tuple[float, float], tuple[Strip, ...]]:
+def _road(fields: Fields, line: Floats, closed: bool) -> tuple[Road, tuple[Strip, ...], list[Decal]]:
+    """The road, its strips, and the lines around it that stop where it crosses or touches itself."""
     left, right = fields.numbers("edges", 2)
     if not left < 0.0 < right:
         raise fields.wrong("edges", "[left, right] with left below 0 and right above 0, as the path runs between them")
     strips = tuple(_strip(entry) for entry in fields.sections("strips"))
+    road = Road(line, closed, (left, right))
+    outlines: list[Decal] = []
+    for entry in fields.sections("outlines"):
+        outlines += road.outline(entry.number("at"), entry.number("width", 0.28, low=0.01), entry.material("material"))
+        entry.finish()
     fields.finish()
-    return (left, right), strips
+    return road, strips, outlines
 
 
 def _strip(fields: Fields) -> Strip:
