@@ -202,24 +202,30 @@ class Wire:
         return line.decode()
 
     def message(self) -> dict[str, Any]:
-        """The next message that is not a keep-alive."""
-        while True:
+        """The next message that is not a keep-alive; TimeoutError when only those come."""
+        end = time.monotonic() + 5.0
+        while time.monotonic() < end:
             message: dict[str, Any] = json.loads(self.line())
             if message:
                 return message
+        raise TimeoutError
 
     def until(self, kind: str) -> dict[str, Any]:
         """The next message of a type; those before it are passed over."""
-        while True:
+        end = time.monotonic() + 10.0
+        while time.monotonic() < end:
             message = self.message()
             if message["msg_type"] == kind:
                 return message
+        raise TimeoutError(f"no {kind}")
 
     def until_closed(self) -> None:
-        """Read until the server hangs up; a timeout says that it did not."""
+        """Read until the server hangs up; TimeoutError when it does not."""
+        end = time.monotonic() + 10.0
         with contextlib.suppress(EOFError, ConnectionResetError):
-            while True:
+            while time.monotonic() < end:
                 self.line()
+            raise TimeoutError
 
     def silent_for(self, seconds: float) -> bool:
         """Whether nothing arrives for a while. Only while no line is half read."""

@@ -327,7 +327,7 @@ def test_a_client_that_leaves_takes_its_car_with_it(server: SimServer, wire: Wir
 
 
 def test_speed_times_real_time(host: FakeHost) -> None:
-    """At speed 10, five seconds of simulated time take half a second, not less; a clock that is late catches up 0.1 s."""
+    """At speed 10, five seconds of simulated time take half a second, not less; a late clock catches up 0.1 s."""
     with running(host, speed=10.0) as server, Wire(server.address) as wire:
         wire.load()
         first, start = wire.until("telemetry")["time"], time.monotonic()

@@ -195,6 +195,16 @@ def test_grey_is_rec_709_in_three_channels() -> None:
     assert (grey == round(0.2126 * 100 + 0.7152 * 50 + 0.0722 * 200)).all()
 
 
+def test_an_image_that_claims_to_be_huge_is_refused() -> None:
+    """One damaged byte of the header asks for gigabytes; nothing of that size is ever allocated."""
+    for code, place in (("PNG", 17), ("JPG", None)):
+        data = bytearray(images.encode(np.zeros((8, 8, 3), np.uint8), code))
+        place = place if place is not None else data.index(b"\xff\xc0") + 5
+        data[place : place + 4] = b"\xff\xff\xff\xff"
+        with pytest.raises(ProtocolError, match="huge"):
+            images.decode(bytes(data))
+
+
 @pytest.mark.parametrize("damage", [b"", b"\x00" * 30, b"\x89PNG\r\n\x1a\n" + b"\x00" * 40, b"\xff\xd8" + b"a" * 50])
 def test_what_is_no_image_is_refused(damage: bytes) -> None:
     with pytest.raises(ProtocolError, match="neither JPG, PNG nor TGA"):

@@ -39,6 +39,7 @@ NODES_OF_SCENE = {
 }
 _MENU, _UNTOLD = "", "?"
 _ECHO_TOLERANCE = 0.01  # of a control that telemetry repeats
+_ECHO_PATIENCE = 0.12  # [s], two frames at 20 Hz
 _ECHOES_TRIED = 3  # controls without an echo after which none is expected any more
 _STANDS_STILL = 0.5  # [m/s]
 _MOST_READS = 100
@@ -79,6 +80,8 @@ class SimClient:
         deadlines: Deadlines | None = None,
         dial: Dial | None = None,
     ) -> None:
+        if not 0 < port < 65536:
+            raise ConfigError(f"Port {port} of the simulator does not exist; expected 1 to 65535, 9091 as a rule.")
         self.deadlines = deadlines or Deadlines()
         self.crossings: list[m.StartLineCrossed] = []  # since they were last cleared, by the caller or by reset
         self.lockstep = False  # each control is answered by exactly one frame
@@ -118,6 +121,7 @@ class SimClient:
             version = self._ask(m.GetProtocolVersion(extras=1), "its protocol version", m.ProtocolVersion)
         except SimulatorTimeout:
             if not self._inbox:
+                self.close()
                 raise
             version = m.ProtocolVersion()  # it does speak, but is too old to be asked
         self.server, self.lockstep = version.server, bool(version.lockstep)
@@ -281,11 +285,14 @@ class SimClient:
         """The first frame newer than the last control."""
         wait = _Wait("a frame", self.deadlines.frame)
         frame = self._wait(wait, Telemetry)
-        while self._owed > 0:  # that one answered a control whose frame nobody waited for
-            frame = self._wait(wait, Telemetry)
-        if not self.lockstep and not self._echoes(frame):
-            # On its way when the control was sent. One more frame, not more: some releases echo other values.
-            frame = self._wait(wait, Telemetry)
+        if self.lockstep:
+            while self._owed > 0 or any(isinstance(message, Telemetry) for message in self._inbox):
+                frame = self._wait(wait, Telemetry)  # the one before answered a control whose frame nobody waited for
+        elif not self._echoes(frame):
+            # On its way when the control was sent. Not waited for long: some releases echo other values.
+            patience = time.monotonic() + _ECHO_PATIENCE
+            while not self._echoes(frame) and time.monotonic() < patience:
+                frame = self._wait(wait, Telemetry)
             self._unechoed = 0 if self._echoes(frame) else self._unechoed + 1
         self._sent = None
         return frame

@@ -16,7 +16,8 @@ RawMessage = dict[str, Any]
 
 CLIENT_LIMIT = 8 * 1024 * 1024  # characters of one message from a simulator: images may be large
 SERVER_LIMIT = 256 * 1024  # characters of one command: none needs a thousand
-_BROKEN_IN_A_ROW = 100  # broken objects in one read after which the rest of that read is dropped
+# After so many broken objects in a row reading goes on at the next line, after so many in one read with the next read.
+_BROKEN_IN_A_ROW, _BROKEN_IN_A_READ = 20, 200
 
 _INCOMPLETE, _BROKEN = "incomplete", "broken"
 
@@ -58,8 +59,8 @@ class FrameDecoder:
         messages: list[RawMessage] = []
         clean = 0  # where the last whole object ended
         search_from = 0
-        broken_in_a_row = 0
-        while broken_in_a_row < _BROKEN_IN_A_ROW:
+        broken = broken_in_a_row = 0
+        while broken < _BROKEN_IN_A_READ:
             found = _OBJECT_START.search(self._text, search_from)
             if found is None:
                 break
@@ -70,8 +71,11 @@ class FrameDecoder:
                 self._text = self._text[start:]
                 return messages
             if isinstance(parsed, str):
+                broken += 1
                 broken_in_a_row += 1
                 search_from = start + 1
+                if broken_in_a_row % _BROKEN_IN_A_ROW == 0:
+                    search_from = self._text.find("\n", start) + 1 or len(self._text)
                 continue
             message, search_from = parsed
             self._count_garbage(clean, start)

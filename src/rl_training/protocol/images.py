@@ -7,6 +7,7 @@ that.
 from __future__ import annotations
 
 import io
+import struct
 
 import cv2
 import numpy as np
@@ -19,6 +20,7 @@ Image = NDArray[np.uint8]
 
 JPEG_QUALITY = 75  # Unity's default
 GREY_WEIGHTS = (0.2126, 0.7152, 0.0722)  # Rec. 709
+MOST_PIXELS = 2048 * 2048
 _JPEG_MAGIC = b"\xff\xd8"
 _PNG_MAGIC = b"\x89PNG"
 
@@ -47,19 +49,46 @@ def encode(image: Image, encoding: str = "JPG") -> bytes:
 
 
 def decode(data: bytes) -> Image:
-    """The RGB image in a JPG, PNG or TGA file; ProtocolError when it is none of them."""
-    if data.startswith((_JPEG_MAGIC, _PNG_MAGIC)):
-        try:
-            bgr = cv2.imdecode(np.frombuffer(data, dtype=np.uint8), cv2.IMREAD_COLOR)
-        except cv2.error:
-            bgr = None
-        if bgr is not None:
-            return np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB, dst=bgr), dtype=np.uint8)
-    else:
-        # TGA has no magic number: it is what is left when the others did not match.
-        try:
-            with PillowImage.open(io.BytesIO(data), formats=["TGA"]) as file:
+    """The RGB image in a JPG, PNG or TGA file; ProtocolError when it is none of them, damaged or huge."""
+    image = _decode_with_opencv(data) if data.startswith((_JPEG_MAGIC, _PNG_MAGIC)) else _decode_tga(data)
+    if image is None:
+        raise ProtocolError(f"An image of {len(data)} bytes is neither JPG, PNG nor TGA, or it is damaged or huge.")
+    return image
+
+
+def _decode_with_opencv(data: bytes) -> Image | None:
+    width, height = _jpeg_size(data) if data.startswith(_JPEG_MAGIC) else _png_size(data)
+    if not 0 < width * height <= MOST_PIXELS:  # a damaged header may ask for gigabytes
+        return None
+    try:
+        bgr = cv2.imdecode(np.frombuffer(data, dtype=np.uint8), cv2.IMREAD_COLOR)
+    except cv2.error:
+        return None
+    return None if bgr is None else np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB, dst=bgr), dtype=np.uint8)
+
+
+def _decode_tga(data: bytes) -> Image | None:
+    """TGA has no magic number: it is what is left when the others did not match."""
+    try:
+        with PillowImage.open(io.BytesIO(data), formats=["TGA"]) as file:
+            if file.width * file.height <= MOST_PIXELS:
                 return np.asarray(file.convert("RGB"), dtype=np.uint8)
-        except (OSError, ValueError, SyntaxError, IndexError, OverflowError, MemoryError):
-            pass
-    raise ProtocolError(f"An image of {len(data)} bytes is neither JPG, PNG nor TGA, or it is damaged.")
+    except (OSError, ValueError, SyntaxError, IndexError, OverflowError, struct.error):
+        pass
+    return None
+
+
+def _png_size(data: bytes) -> tuple[int, int]:
+    return struct.unpack_from(">II", data, 16) if len(data) >= 24 else (0, 0)  # type: ignore[return-value]
+
+
+def _jpeg_size(data: bytes) -> tuple[int, int]:
+    """Width and height from the frame header, found by stepping from segment to segment; (0, 0) without one."""
+    place = 2
+    while place + 9 <= len(data) and data[place] == 0xFF:
+        marker = data[place + 1]
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            height, width = struct.unpack_from(">HH", data, place + 5)
+            return width, height
+        place += 2 + struct.unpack_from(">H", data, place + 2)[0]
+    return 0, 0

@@ -56,9 +56,9 @@ class SimServer:
         self.engine = SimEngine(scene_host, options)
         self._options = self.engine.options
         self._connections: dict[socket.socket, _Connection] = {}
+        self._listener = _listen(host, port)
         self._selector = selectors.DefaultSelector()
         self._wake_out, self._wake_in = socket.socketpair()
-        self._listener = _listen(host, port)
         self._stopping = False
         self._next_tick: float | None = None
         for readable in (self._listener, self._wake_in):
@@ -214,9 +214,9 @@ class SimServer:
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
-        return socket.create_server((host, port), backlog=100, reuse_port=False)
-    except OSError as error:
-        reason = error.strerror or str(error)
+        return socket.create_server((host, port), backlog=100)
+    except (OSError, OverflowError) as error:  # a port above 65535 overflows
+        reason = getattr(error, "strerror", None) or str(error)
         advice = "Is another simulator running there? Choose another port, or stop it."
         raise SimulatorError(f"The simulator cannot listen on {host}:{port}: {reason}. {advice}") from error
 
