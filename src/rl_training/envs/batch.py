@@ -42,9 +42,12 @@ class DonkeyBatch:
         self.stage = Stage(spec, num_envs, threads=threads)
         self.world, self.camera = self.stage.world, self.stage.camera
         action = spec.action
-        self.action_space = spaces.Box(
-            np.array([-action.steer_limit, action.throttle_min], np.float32),
-            np.array([action.steer_limit, action.throttle_max], np.float32),
+        self._low = np.array([-action.steer_limit, action.throttle_min])
+        self._high = np.array([action.steer_limit, action.throttle_max])
+        self.action_space = (
+            spaces.Box(-1.0, 1.0, (2,), np.float32)
+            if action.normalized
+            else spaces.Box(self._low.astype(np.float32), self._high.astype(np.float32))
         )
         self.observation_space = spaces.Box(0, 255, spec.observation.shape, np.uint8)
         self._rngs: list[np.random.Generator | None] = [None] * num_envs
@@ -92,8 +95,9 @@ class DonkeyBatch:
 
     def advance(self, actions: NDArray[Any]) -> tuple[Floats, Flags, Flags]:
         """One action for every car: (rewards, terminated, truncated)."""
-        low, high = self.action_space.low, self.action_space.high
-        np.clip(actions, low, high, out=self._controls[:, :2])
+        if self.spec.action.normalized:
+            actions = self._low + (np.asarray(actions, np.float64) + 1.0) * 0.5 * (self._high - self._low)
+        np.clip(actions, self._low, self._high, out=self._controls[:, :2])
         self.hit[:] = False
         over: Flags = np.zeros(self.num_envs, np.bool_)
         limits = self.spec.limits

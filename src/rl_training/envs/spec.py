@@ -77,11 +77,15 @@ POLICY_VIEW = ObservationSpec(width=80, height=40, grey=True, stack=2, channels_
 
 @dataclass(frozen=True)
 class ActionSpec:
-    """What a policy may ask of the car: steering in ±steer_limit, throttle between its bounds."""
+    """What a policy may ask of the car: steering in ±steer_limit, throttle between its bounds.
+
+    With `normalized` both actions run from -1 to 1 and are mapped onto those bounds, as SB3's Gaussian policies like it.
+    """
 
     steer_limit: float = 1.0
     throttle_min: float = 0.0
     throttle_max: float = 1.0
+    normalized: bool = False
 
 
 @dataclass(frozen=True)
