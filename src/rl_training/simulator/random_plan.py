@@ -1,4 +1,4 @@
-"""Plans of closed circuits: straights and arcs that end where they began and never come near themselves. Kernels.
+"""Plans of closed circuits: straights and arcs that end where they began and never come near themselves. Compiled.
 
 A plan is drawn as turns with angle and radius; the straights between them are then solved for, so that the circuit
 closes and has the length that was asked for. Plans with a straight too short, or with two stretches too close to each
@@ -60,30 +60,31 @@ def draw_sizes(rng: np.random.Generator, angles: Floats, radii: Floats, straight
 
 
 @builder
+def arcs_alone(angles: Floats, radii: Floats) -> tuple[float, float, float]:
+    """(x, z, length) by which the arcs carry the circuit on, were there no straights."""
+    heading, x, z, length = 0.0, 0.0, 0.0, 0.0
+    for k in range(len(angles)):
+        sign = 1.0 if angles[k] > 0.0 else -1.0
+        after = heading + angles[k]
+        x += sign * radii[k] * (math.cos(heading) - math.cos(after))
+        z += sign * radii[k] * (math.sin(after) - math.sin(heading))
+        length += radii[k] * abs(angles[k])
+        heading = after
+    return x, z, length
+
+
+@builder
 def close_circuit(angles: Floats, radii: Floats, straights: Floats, length: float) -> bool:
     """Change the straights as little as can be so that the circuit closes with that length; whether all stay positive.
 
     Each straight may give in proportion to its own length. The three conditions (x, z, length) are linear in them.
     """
-    heading = 0.0
-    arcs = 0.0
-    gap_x = 0.0
-    gap_z = 0.0
-    wish = 0.0
-    for k in range(len(angles)):
-        wish += straights[k]
-        sign = 1.0 if angles[k] > 0.0 else -1.0
-        after = heading + angles[k]
-        gap_x += sign * radii[k] * (math.cos(heading) - math.cos(after))
-        gap_z += sign * radii[k] * (math.sin(after) - math.sin(heading))
-        arcs += radii[k] * abs(angles[k])
-        heading = after
+    x, z, arcs = arcs_alone(angles, radii)
     if arcs > 0.85 * length:
         return False
-    scale = (length - arcs) / wish
+    scale = (length - arcs) / straights.sum()
     a, b, c, d, e, f = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    right_x, right_z = -gap_x, -gap_z
-    heading = 0.0
+    right_x, right_z, heading = -x, -z, 0.0
     for k in range(len(angles)):
         straights[k] *= scale
         sine, cosine, weight = math.sin(heading), math.cos(heading), straights[k]
