@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import stable_baselines3
@@ -41,6 +42,6 @@ def test_sac_moves_actor_critics_and_temperature(walk: Any) -> None:
 
 def test_both_learn_from_images_through_our_replay_and_encoder(brightness: Any) -> None:
     for cls, discrete in ((SAC, False), (DQN, True)):
-        model = cls("CnnPolicy", brightness(discrete=discrete), **IMAGES).learn(30)
+        model = cls("CnnPolicy", brightness(discrete=discrete), **copy.deepcopy(IMAGES)).learn(30)
         assert model._n_updates > 0
         assert all(torch.isfinite(weight).all() for weight in model.policy.parameters())
