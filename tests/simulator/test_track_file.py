@@ -230,3 +230,12 @@ def test_listing_tracks_does_not_load_the_compiler() -> None:
     code = "import sys, rl_training.simulator.track_file as f; f.load_track('warren'); print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_the_example_of_the_documentation_loads(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "track_files.md").read_text()
+    example = page.split("```yaml\n")[1].split("```")[0]
+    track = read_track_file(write(tmp_path, example))
+    assert len(track.nodes) == 100
+    for key in ("path", "road", "solids", "friction_zones", "outlines", "above_ground", "scatter"):
+        assert f"`{key}`" in page

@@ -2,7 +2,7 @@
 
 A name is one of the simulator's scenes, ``random:SPLIT:INDEX`` with an optional ``@DIFFICULTY``, or the path of a track
 file of your own. What Unity draws when it loads a scene (trees, the loose cone, the sun) is drawn from `seed` here.
-`docs` of the file format: the files in ``assets/tracks`` show every key.
+The format is described in ``docs/track_files.md``; the files in ``assets/tracks`` show every key in use.
 """
 
 from __future__ import annotations
