@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rl_training.envs.conf import DonkeyConf, parse_conf
 from rl_training.envs.frame import Frame, Simulator, info_of
 from rl_training.envs.rules import donkey_reward, episode_over
-from rl_training.errors import ConfigError, UsageError
+from rl_training.errors import ConfigError, SimulatorError, UsageError
 from rl_training.simulator.randomize import DomainRandomization
 
 STEP_SECONDS = 0.05
@@ -97,7 +97,10 @@ class DonkeyEnv(gym.Env[NDArray[np.uint8], NDArray[np.float32]]):
             raise UsageError(f"The action is {action!r}; expected two finite numbers, steering and throttle.")
         steering, throttle = np.clip(asked, self.action_space.low, self.action_space.high)  # type: ignore[attr-defined]
         for _ in range(self.conf.frame_skip):
-            frame = self._frame = self.simulator.step(float(steering), float(throttle), 0.0)
+            try:
+                frame = self._frame = self.simulator.step(float(steering), float(throttle), 0.0)
+            except SimulatorError as error:
+                return self._lost(self._frame, error)
             self._steps += 1
             terminated, cause = self._ended(frame)
             if terminated:
@@ -110,6 +113,22 @@ class DonkeyEnv(gym.Env[NDArray[np.uint8], NDArray[np.float32]]):
         if self.render_mode == "human":
             self.render()
         return frame.image, reward, terminated, truncated, info
+
+    @staticmethod
+    def _lost(last: Frame, error: SimulatorError) -> tuple[NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
+        """The simulator is gone: the episode is cut short where it was last seen, and the next reset connects anew."""
+        return (
+            last.image,
+            0.0,
+            False,
+            True,
+            info_of(last)
+            | {
+                "sim_lost": True,
+                "end_cause": "sim_lost",
+                "sim_error": str(error),
+            },
+        )
 
     def _ended(self, frame: Frame) -> tuple[bool, str]:
         if self._over_fn is not None:

@@ -93,7 +93,7 @@ class SimClient:
         self._decoder = FrameDecoder()
         self._inbox: deque[m.Message | Telemetry] = deque()
         self._scene: str | None = None  # _MENU, _UNTOLD or a name; None before the simulator has said anything
-        self._configs: tuple[m.Message, ...] = ()
+        self._configs: dict[type[m.Message], m.Message] = {}
         self._owed = 0  # frames a lockstep server still has to send
         self._sent: tuple[float, float] | None = None  # steering and throttle that a frame should echo
         self._unechoed = 0  # controls in a row that no frame echoed
@@ -148,7 +148,7 @@ class SimClient:
             self.use_lockstep()
         if scene is not None:
             self.load_scene(scene)
-            self._send(*self._configs)
+            self._send(*self._configs.values())
 
     def close(self) -> None:
         """Hang up; harmless when not connected."""
@@ -225,8 +225,8 @@ class SimClient:
                     raise
 
     def configure(self, *configs: m.Message) -> None:
-        """Send car, camera and lidar settings; they are sent again after a reconnect."""
-        self._configs += configs
+        """Send car, camera and lidar settings; the last of each kind is sent again after a reconnect."""
+        self._configs.update({type(config): config for config in configs})
         self._send(*configs)
 
     def node_position(self, index: int) -> m.NodePosition:

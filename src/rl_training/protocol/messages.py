@@ -138,11 +138,11 @@ class LidarConfig(Message):
     offset_z: float = 0.5
     rot_x: float = 0.0
     deg_per_sweep: float = wire("degPerSweepInc", 2.0)
-    deg_down: float = wire("degAngDown", 0.0)
+    deg_down: float = wire("degAngDown", 25.0)
     deg_delta: float = wire("degAngDelta", -1.0)
     max_range: float = wire("maxRange", 50.0)
     noise: float = 0.0
-    levels: int = wire("numSweepsLevels", 1)
+    levels: int = wire("numSweepsLevels", 25)
 
 
 @dataclass(frozen=True)
