@@ -16,7 +16,7 @@ from rl_training.simulator import path_geometry as geometry
 from rl_training.simulator.track import Decal, Floats, Material
 
 _STEP = 1.0  # of the samples of a line beside the path [u]
-_TOLERANCE = 0.08  # straight pieces stay this close to the line they stand for [u]
+_TOLERANCE = 0.12  # straight pieces stay this close to the line they stand for [u]
 _ON_ROAD = 2.0  # an outline ends where it would lie this far inside another stretch of road [u]
 
 
