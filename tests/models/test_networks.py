@@ -11,7 +11,7 @@ from torch import nn
 
 from rl_training.errors import ConfigError, SpaceError
 from rl_training.models import CNNDrQModel, CNNDrQv2Model, CompactCNN, MLPPPGModel, NatureCNN
-from rl_training.models.cnn.encoder import encode, scaled
+from rl_training.models.cnn.encoder import encode, in_chunks, scaled
 from rl_training.models.distributions import Categorical, Gaussian
 from rl_training.models.precision import encoder_dtype
 from rl_training.models.squashed_gaussian import squashed_sample, tanh_log_slope
@@ -55,6 +55,21 @@ def test_pixels_are_scaled_and_laid_out_channels_last() -> None:
     x = scaled(images(2, 3, 8, 8).fill_(255), torch.float32)
     assert torch.equal(x, torch.ones_like(x))
     assert x.is_contiguous(memory_format=torch.channels_last)
+
+
+def test_a_large_batch_in_chunks_has_the_features_and_gradients_of_the_whole() -> None:
+    encoder = NatureCNN((3, 120, 160), features_dim=16)
+    batch = images(70, 3, 120, 160)
+    assert [len(chunk) for chunk in in_chunks(batch)] == [24, 24, 22]
+    whole = encoder(scaled(batch, torch.float32))
+    whole.square().sum().backward()
+    gradients = [weight.grad.clone() for weight in encoder.parameters()]
+    encoder.zero_grad()
+    parts = encode(encoder, batch, torch.float32)
+    parts.square().sum().backward()
+    torch.testing.assert_close(parts, whole, atol=1e-5, rtol=1e-4)
+    for weight, gradient in zip(encoder.parameters(), gradients):
+        assert (weight.grad - gradient).abs().max() < 1e-4 * gradient.abs().max()
 
 
 def test_images_too_small_are_named() -> None:

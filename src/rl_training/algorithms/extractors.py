@@ -28,10 +28,11 @@ class CompactExtractor(BaseFeaturesExtractor):
             raise SpaceError(
                 f"CompactExtractor sees images (channels, height, width) and got {observation_space}; use MlpPolicy."
             )
-        self.network = CompactCNN(observation_space.shape, features_dim)
+        network = CompactCNN(observation_space.shape, features_dim)
+        self.cnn, self.linear = network.cnn, network.linear
 
     def forward(self, observations: Tensor) -> Tensor:
-        features: Tensor = self.network(observations)
+        features: Tensor = self.linear(self.cnn(observations))
         return features
 
 

@@ -6,6 +6,7 @@ there), pixels scaled to [0, 1], convolutions in bfloat16 where the processor ha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,6 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from rl_training.errors import ConfigError, SpaceError, did_you_mean
+
+#: Pixels of one chunk: 32 images of 120×160.
+CHUNK_PIXELS = 32 * 120 * 160
 
 
 class Layer(NamedTuple):
@@ -111,11 +115,25 @@ def scaled(images: Tensor, dtype: torch.dtype) -> Tensor:
     return images.contiguous(memory_format=torch.channels_last).to(dtype).div_(255.0)
 
 
+def in_chunks(images: Tensor) -> tuple[Tensor, ...]:
+    """The batch in equal parts whose first activations fit a processor's cache, which a whole large batch does not."""
+    if images.device.type != "cpu":
+        return (images,)
+    parts = math.ceil(images.shape[0] * images.shape[-2] * images.shape[-1] / CHUNK_PIXELS)
+    return torch.chunk(images, max(parts, 1))
+
+
 def encode(encoder: nn.Module, images: Tensor, dtype: torch.dtype) -> Tensor:
-    """Features in float32 of pixels 0..255, with the convolutions computed in ``dtype``."""
-    if dtype is torch.float32:
-        features: Tensor = encoder(scaled(images, dtype))
-        return features
-    with torch.autocast(images.device.type, dtype=dtype):
-        features = encoder(scaled(images, dtype))
+    """Features in float32 of pixels 0..255, with the encoder computed in ``dtype``.
+
+    An encoder with the parts ``cnn`` and ``linear`` has its convolutions run in chunks of the batch, which changes
+    nothing but the speed.
+    """
+    with torch.autocast(images.device.type, dtype=torch.bfloat16, enabled=dtype is torch.bfloat16):
+        cnn, linear = getattr(encoder, "cnn", None), getattr(encoder, "linear", None)
+        if cnn is not None and linear is not None:
+            flat = [cnn(scaled(chunk, dtype)) for chunk in in_chunks(images)]
+            features: Tensor = linear(torch.cat(flat) if len(flat) > 1 else flat[0])
+        else:
+            features = encoder(scaled(images, dtype))
     return features.float()
