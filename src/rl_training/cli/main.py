@@ -19,6 +19,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("demo", "the main job in minutes, with pictures to look at"),
     "tracks": ("tracks", "list the tracks, or draw one: plan and camera"),
     "drive": ("drive", "let a scripted driver lap a track, with lap times and a GIF"),
+    "sim": ("sim", "be the simulator: serve the embedded world to any DonkeyCar client"),
+    "doctor": ("doctor", "examine a simulator over its wire, with advice for each fault"),
     "bench": ("bench", "measure this machine, with the peers in the same run"),
 }
 

@@ -24,10 +24,10 @@ from rl_training.errors import ConfigError, SimulatorError, SimulatorLost
 from rl_training.protocol import messages as m
 from rl_training.protocol.client import Deadlines, Dial, SimClient
 from rl_training.protocol.telemetry import Telemetry
+from rl_training.protocol.transport import DEFAULT_PORT
 
 _RESET_ATTEMPTS = 3
 _AWAY = 0.25  # [s] without a step after which the car is braked, five frames
-_DEFAULT_PORT = 9091
 
 
 class RemoteSimulator:
@@ -41,7 +41,7 @@ class RemoteSimulator:
                 f"Track '{track}' exists in the embedded world only; choose one of the simulator's scenes, "
                 "or leave host and port out of conf."
             )
-        port = conf.port or _DEFAULT_PORT
+        port = conf.port or DEFAULT_PORT
         self.track = track
         self.client = SimClient(conf.host or "127.0.0.1", port, deadlines, dial)
         height, width, depth = conf.cam_resolution

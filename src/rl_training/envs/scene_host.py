@@ -77,9 +77,9 @@ class _Car:
 class WorldHost:
     """Implements `SceneHost` on one arena of a `World`."""
 
-    scene_names: Sequence[str] = SCENE_NAMES
-
-    def __init__(self) -> None:
+    def __init__(self, more_scenes: Sequence[str] = ()) -> None:
+        """`more_scenes` are track files and random roads to be offered beside the eleven."""
+        self.scene_names: Sequence[str] = (*SCENE_NAMES, *(name for name in more_scenes if name not in SCENE_NAMES))
         self._prepared: PreparedTrack | None = None
         self._world: NamedWorld | None = None  # None: no cars
         self._cars: dict[int, _Car] = {}

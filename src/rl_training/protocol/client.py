@@ -18,7 +18,7 @@ from rl_training.errors import ConfigError, ProtocolError, SimulatorLost, Simula
 from rl_training.protocol import messages as m
 from rl_training.protocol.framing import FrameDecoder, RawMessage, encode_bare
 from rl_training.protocol.telemetry import Telemetry, read_telemetry
-from rl_training.protocol.transport import TcpTransport, Transport
+from rl_training.protocol.transport import DEFAULT_PORT, TcpTransport, Transport
 
 M = TypeVar("M")
 Dial = Callable[[float], Transport]  # a deadline → a connected transport; OSError while nobody answers
@@ -76,7 +76,7 @@ class SimClient:
     def __init__(
         self,
         host: str = "127.0.0.1",
-        port: int = 9091,
+        port: int = DEFAULT_PORT,
         deadlines: Deadlines | None = None,
         dial: Dial | None = None,
     ) -> None:
@@ -85,6 +85,7 @@ class SimClient:
         self.deadlines = deadlines or Deadlines()
         self.crossings: list[m.StartLineCrossed] = []  # since they were last cleared, by the caller or by reset
         self.lockstep = False  # each control is answered by exactly one frame
+        self.version = ""  # of the protocol, as the other end tells it
         self.server = ""  # what the other end calls itself; empty for the Unity simulator
         self.skipped = 0  # messages that could not be understood
         self._name = f"{host}:{port}"
@@ -123,8 +124,8 @@ class SimClient:
             if not self._inbox:
                 self.close()
                 raise
-            version = m.ProtocolVersion()  # it does speak, but is too old to be asked
-        self.server, self.lockstep = version.server, bool(version.lockstep)
+            version = m.ProtocolVersion(version="")  # it does speak, but is too old to be asked
+        self.version, self.server, self.lockstep = version.version, version.server, bool(version.lockstep)
 
     def _dial_until(self, deadline: float) -> Transport:
         pause = _FIRST_BACKOFF
@@ -179,8 +180,7 @@ class SimClient:
         if self._scene == name:
             return
         if self._scene != _MENU:
-            self._send(m.ExitScene())
-            self._scene = _MENU
+            self.exit_scene()
         offered = self._scene_names(wait)
         if name not in offered:
             raise ConfigError(f"The simulator at {self._name} has no scene '{name}'.{did_you_mean(name, offered)}")
@@ -189,6 +189,11 @@ class SimClient:
         self._wait(wait, m.CarLoaded)
         self._drop_telemetry()
         self._scene = name
+
+    def exit_scene(self) -> None:
+        """Back to the menu, for all clients of this simulator; it does not answer."""
+        self._send(m.ExitScene())
+        self._scene = _MENU
 
     def scene_names(self) -> tuple[str, ...]:
         """Scenes the simulator offers; it tells only while it is in its menu."""

@@ -18,11 +18,10 @@ from collections.abc import Iterator
 from rl_training.errors import SimulatorError
 from rl_training.protocol.scene_host import PERIOD, SceneHost
 from rl_training.protocol.sessions import ServerOptions, Session, SimEngine
-from rl_training.protocol.transport import MemoryTransport
+from rl_training.protocol.transport import DEFAULT_PORT, MemoryTransport
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_PORT = 9091
 _READ_SIZE = 64 * 1024
 # Frames of a slow reader belong in the outbox, where the oldest are dropped, not in the kernel's buffer.
 _SEND_BUFFER = 128 * 1024

@@ -11,8 +11,9 @@ import socket
 import time
 from typing import Protocol
 
-from rl_training.errors import SimulatorLost, SimulatorTimeout
+from rl_training.errors import ConfigError, SimulatorLost, SimulatorTimeout
 
+DEFAULT_PORT = 9091
 _CHUNK = 256 * 1024
 
 
@@ -28,6 +29,14 @@ class Transport(Protocol):
     def receive(self, deadline: float) -> bytes: ...
 
     def close(self) -> None: ...
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """("127.0.0.1", 9091) from "127.0.0.1:9091"; the port may be left out, and so may the host."""
+    host, _, port = text.strip().rpartition(":") if ":" in text else (text.strip(), "", "")
+    if port and not (port.isdecimal() and 0 < int(port) < 65536):
+        raise ConfigError(f"'{text}' is not the address of a simulator; expected HOST:PORT, such as 127.0.0.1:9091.")
+    return host or "127.0.0.1", int(port or DEFAULT_PORT)
 
 
 class TcpTransport:
