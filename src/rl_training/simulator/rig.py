@@ -159,15 +159,8 @@ class CameraRig:
         if self.lens is None and not self._noise.any() and not self._blur.any():
             return
         for row, car in enumerate(indices.tolist()):
-            develop(
-                out[row],
-                self.view,
-                self.lens,
-                self._noise[car],
-                bool(self._blur[car]),
-                self._seeds[car],
-                self._frames_drawn[car],
-            )
+            noise, blur, seed = float(self._noise[car]), bool(self._blur[car]), int(self._seeds[car])
+            develop(out[row], self.view, self.lens, noise, blur, seed, int(self._frames_drawn[car]))
             self._frames_drawn[car] += 1
 
     def save_state(self) -> dict[str, NDArray[np.int64]]:
