@@ -164,7 +164,7 @@ def hit_ground(bank: Bank, slot: int, ray: Ray, limit: float) -> float:
         distance: float = (bank.ground_y[slot] - ray[1]) / ray[4] if ray[4] < 0.0 else FAR
         return distance if 0.0 <= distance <= limit else FAR
     level = math.sqrt(ray[3] * ray[3] + ray[5] * ray[5])
-    step = 0.5 * bank.height_origin[slot, 2] / max(level, 0.05)
+    step: float = 0.5 * bank.height_origin[slot, 2] / max(level, 0.05)
     before = 0.0
     while before < limit:
         after = min(before + step, limit)
