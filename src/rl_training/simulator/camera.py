@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from rl_training.simulator.bank import Bank
 from rl_training.simulator.ground_view import draw_level, surface_of
-from rl_training.simulator.hill_view import KNOT, SPAN_COLUMNS, paint, terrain_height, terrain_of, trace
+from rl_training.simulator.hill_view import KNOT, KNOT_ROWS, SPAN_COLUMNS, paint, terrain_height, terrain_of, trace
 from rl_training.simulator.faces import FACE_COLUMNS, MOST_FACES, MOST_RAMPS, paint_faces
 from rl_training.simulator.jit import kernel
 from rl_training.simulator.palette import Palette
@@ -57,7 +57,7 @@ class Scratch(NamedTuple):
         return cls(
             np.zeros(size + view.width, np.uint32),
             np.zeros(size, np.float32),
-            np.zeros((3, knots)),
+            np.zeros((KNOT_ROWS, knots)),
             np.zeros((2 * knots * view.height, SPAN_COLUMNS)),
             np.zeros((MOST_FACES, FACE_COLUMNS)),
             np.zeros(MOST_RAMPS, np.uint32),

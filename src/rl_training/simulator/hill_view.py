@@ -31,11 +31,14 @@ HILLS_END = 800.0  # as far as the Unity camera sees [u]
 STRIDE = 0.04  # steps along a ray, relative to depth, where the ground is close below it
 BACK = 0.98  # a ray is followed from this share of the depth below it, since a leaning camera's rows are no cuts
 MOST_SHADE = 3.5  # steps by which light may change a texel's shade, so that dithering stays within 4
-SLOPE_REACH = 1.5  # slopes are taken over this length [u]
 
 # Columns of a span: ground that is T deep at column AT and T_END deep at AT_END, painted from AT to END.
 ROW, AT, T, SHADE, AT_END, T_END, SHADE_END, END, ALONG = range(9)
 SPAN_COLUMNS = 9
+
+# Rows of the knots' array.
+DEPTH, BEFORE, SLOPE_X, SLOPE_Z, LIGHT = range(5)
+KNOT_ROWS = 5
 
 Floats = NDArray[np.float64]
 
@@ -69,27 +72,47 @@ def terrain_of(bank: Bank, slot: int) -> Terrain:
 
 
 @kernel
-def terrain_height(terrain: Terrain, x: float, z: float) -> float:
-    """What `ground.height_at` tells, without a bank to pass along."""
+def terrain_sample(terrain: Terrain, x: float, z: float) -> tuple[float, float, float]:
+    """Height and slopes (dy/dx, dy/dz); the height is what `ground.height_at` tells, without a bank to pass along."""
     if terrain.rows == 0:
-        return terrain.level
+        return terrain.level, 0.0, 0.0
     column = min(max((x - terrain.x0) * terrain.per_unit, 0.0), terrain.columns - 1.001)
     row = min(max((z - terrain.z0) * terrain.per_unit, 0.0), terrain.rows - 1.001)
     i, j = int(row), int(column)
     a, b = column - j, row - i
-    near = terrain.grid[i, j] * (1.0 - a) + terrain.grid[i, j + 1] * a
-    far = terrain.grid[i + 1, j] * (1.0 - a) + terrain.grid[i + 1, j + 1] * a
-    return near * (1.0 - b) + far * b
+    corner, right = float(terrain.grid[i, j]), float(terrain.grid[i, j + 1])
+    ahead, across = float(terrain.grid[i + 1, j]), float(terrain.grid[i + 1, j + 1])
+    near, far = corner + a * (right - corner), ahead + a * (across - ahead)
+    along_x = right - corner + b * (across - ahead - right + corner)
+    return near + b * (far - near), along_x * terrain.per_unit, (far - near) * terrain.per_unit
 
 
 @kernel
-def _meet_hills(terrain: Terrain, eye: Eye, dx: float, dy: float, dz: float, start: float) -> float:
-    """Depth where a ray meets the height field, looked for from `start` on."""
+def terrain_height(terrain: Terrain, x: float, z: float) -> float:
+    """Height of the ground."""
+    height, _, _ = terrain_sample(terrain, x, z)
+    return height
+
+
+@kernel
+def _leaves_at(terrain: Terrain, eye: Eye, dx: float, dz: float) -> float:
+    """Depth at which a ray leaves the height field, where the ground goes on as level as it is at the edge."""
+    end_x = terrain.x0 + (terrain.columns - 1) / terrain.per_unit
+    end_z = terrain.z0 + (terrain.rows - 1) / terrain.per_unit
+    out_x = ((end_x if dx > 0.0 else terrain.x0) - eye.x) / dx if abs(dx) > 1e-9 else HILLS_END
+    out_z = ((end_z if dz > 0.0 else terrain.z0) - eye.z) / dz if abs(dz) > 1e-9 else HILLS_END
+    return max(min(out_x, out_z, HILLS_END), 0.0)
+
+
+@kernel
+def _march(terrain: Terrain, eye: Eye, dx: float, dy: float, dz: float, start: float) -> float:
+    """Depth where a ray meets the height field, looked for from `start` on; inf for the sky."""
+    leaves = _leaves_at(terrain, eye, dx, dz)
+    end = leaves if dy <= 0.0 else min(leaves, (terrain.top - eye.y) / dy)
     t = start
     gap = eye.y + t * dy - terrain_height(terrain, eye.x + t * dx, eye.z + t * dz)
     if gap <= 0.0:
         t, gap = NEAREST, 1e-3
-    end = HILLS_END if dy <= 0.0 else min(HILLS_END, (terrain.top - eye.y) / dy)
     while t < end:
         before, gap_before = t, gap
         t += max(0.8 * gap, STRIDE * t)
@@ -100,36 +123,57 @@ def _meet_hills(terrain: Terrain, eye: Eye, dx: float, dy: float, dz: float, sta
             if left > 0.0:
                 return middle + (t - middle) * left / (left - gap)
             return before + (middle - before) * gap_before / (gap_before - left)
-    return math.inf
+    if dy > -1e-6 or end < leaves:
+        return math.inf
+    edge = terrain_height(terrain, eye.x + leaves * dx, eye.z + leaves * dz)
+    t = max((edge - eye.y) / dy, leaves)
+    return t if t < FAR else math.inf
 
 
 @kernel
-def meet(terrain: Terrain, eye: Eye, view: View, column: float, row: float, start: float) -> float:
-    """Depth of the ground behind a picture point, inf for the sky."""
-    across = (column - view.cx) / view.fx
-    down = (row - view.cy) / view.fy
-    dy = eye.forward_y + across * eye.right_y - down * eye.up_y
+def meet(terrain: Terrain, eye: Eye, dx: float, dy: float, dz: float, start: float) -> float:
+    """Depth of the ground along a ray, inf for the sky."""
     if terrain.rows == 0:
         t = (terrain.level - eye.y) / min(dy, -1e-9)
         return t if t < FAR else math.inf
-    dx = eye.forward_x + across * eye.right_x - down * eye.up_x
-    dz = eye.forward_z + across * eye.right_z - down * eye.up_z
-    return _meet_hills(terrain, eye, dx, dy, dz, start)
+    return _march(terrain, eye, dx, dy, dz, start)
 
 
 @kernel
-def _knot_shade(terrain: Terrain, eye: Eye, view: View, light: Floats, column: float, row: float, t: float) -> float:
-    """Light on the ground that a knot's ray meets."""
+def _ray(eye: Eye, view: View, column: float, row: float) -> tuple[float, float, float]:
+    """Direction of a picture point, 1 along the forward axis."""
     across = (column - view.cx) / view.fx
     down = (row - view.cy) / view.fy
-    x = eye.x + t * (eye.forward_x + across * eye.right_x - down * eye.up_x)
-    z = eye.z + t * (eye.forward_z + across * eye.right_z - down * eye.up_z)
-    here = terrain_height(terrain, x, z)
-    slope_x = (terrain_height(terrain, x + SLOPE_REACH, z) - here) / SLOPE_REACH
-    slope_z = (terrain_height(terrain, x, z + SLOPE_REACH) - here) / SLOPE_REACH
-    facing = light[SUN_Y] - slope_x * light[SUN_X] - slope_z * light[SUN_Z]
-    facing /= math.sqrt(1.0 + slope_x * slope_x + slope_z * slope_z)
-    return min(max(light_steps(light, facing), -MOST_SHADE), MOST_SHADE)
+    return (
+        eye.forward_x + across * eye.right_x - down * eye.up_x,
+        eye.forward_y + across * eye.right_y - down * eye.up_y,
+        eye.forward_z + across * eye.right_z - down * eye.up_z,
+    )
+
+
+@kernel
+def _next_depth(
+    terrain: Terrain, eye: Eye, dx: float, dy: float, dz: float, before: float, slope_x: float, slope_z: float
+) -> tuple[float, float, float]:
+    """Depth of the next row's ground, and its slopes, from the depth and slopes at the same knot of the row before.
+
+    The ground there is continued as a plane; where it proves not to be one, the ray is followed step by step.
+    """
+    start = max(BACK * before, NEAREST)
+    height, _, _ = terrain_sample(terrain, eye.x + start * dx, eye.z + start * dz)
+    closing = slope_x * dx + slope_z * dz - dy
+    gap = eye.y + start * dy - height
+    guess = start + gap / closing if closing > 1e-3 else math.inf
+    if gap > 0.0 and guess < 1.2 * before:
+        height, slope_x, slope_z = terrain_sample(terrain, eye.x + guess * dx, eye.z + guess * dz)
+        closing = max(slope_x * dx + slope_z * dz - dy, 1e-3)
+        miss = (eye.y + guess * dy - height) / closing
+        if abs(miss) < 0.01 * guess:
+            return guess + miss, slope_x, slope_z
+    t = _march(terrain, eye, dx, dy, dz, start)
+    if t < FAR:
+        _, slope_x, slope_z = terrain_sample(terrain, eye.x + t * dx, eye.z + t * dz)
+    return t, slope_x, slope_z
 
 
 @kernel
@@ -170,18 +214,24 @@ def _put(
 
 @kernel
 def _trace_knots(terrain: Terrain, eye: Eye, view: View, light: Floats, row: int, knots: Floats) -> None:
-    """Depths and light at a row's knots, from those of the row before; these are kept as the third line of `knots`."""
+    """Depths, slopes and light at a row's knots, from those of the row before, whose depths are kept as BEFORE."""
     cells = (view.width + KNOT - 1) // KNOT
     for knot in range(cells + 1):
-        before = knots[0, knot]
-        knots[2, knot] = before
+        before = knots[DEPTH, knot]
+        knots[BEFORE, knot] = before
         if math.isinf(before):
             continue
-        column = min(knot * KNOT, view.width) + 0.5
-        t = meet(terrain, eye, view, column, row + 0.5, max(BACK * before, NEAREST))
-        knots[0, knot] = t
-        if terrain.rows > 0 and t < FAR and (row & 1 == 0 or t > 1.2 * before):
-            knots[1, knot] = _knot_shade(terrain, eye, view, light, column, row + 0.5, t)
+        dx, dy, dz = _ray(eye, view, min(knot * KNOT, view.width) + 0.5, row + 0.5)
+        if terrain.rows == 0:
+            knots[DEPTH, knot] = meet(terrain, eye, dx, dy, dz, NEAREST)
+            continue
+        slope_x, slope_z = knots[SLOPE_X, knot], knots[SLOPE_Z, knot]
+        t, slope_x, slope_z = _next_depth(terrain, eye, dx, dy, dz, before, slope_x, slope_z)
+        knots[DEPTH, knot], knots[SLOPE_X, knot], knots[SLOPE_Z, knot] = t, slope_x, slope_z
+        if row & 1 == 0 or t > 1.2 * before:
+            facing = light[SUN_Y] - slope_x * light[SUN_X] - slope_z * light[SUN_Z]
+            facing /= math.sqrt(1.0 + slope_x * slope_x + slope_z * slope_z)
+            knots[LIGHT, knot] = min(max(light_steps(light, facing), -MOST_SHADE), MOST_SHADE)
 
 
 @kernel
@@ -193,7 +243,8 @@ def _find_silhouette(
     low_t, high_t = t, t_end
     while high - low > 1:
         middle = (low + high) // 2
-        depth = meet(terrain, eye, view, middle + 0.5, row + 0.5, start)
+        dx, dy, dz = _ray(eye, view, middle + 0.5, row + 0.5)
+        depth = meet(terrain, eye, dx, dy, dz, start)
         if math.isinf(depth) and t < FAR and t_end < FAR:
             depth = max(t, t_end)  # a gap of sky narrower than a cell is closed
         if _belongs_left(depth, t, t_end):
@@ -205,18 +256,26 @@ def _find_silhouette(
 
 @kernel
 def trace(terrain: Terrain, eye: Eye, view: View, light: Floats, knots: Floats, spans: Floats) -> int:
-    """Fill `spans` with the whole picture and return their number; `knots` (3, knots of a row) is scratch space."""
-    knots[0, :] = NEAREST
-    knots[1, :] = 0.0
+    """Fill `spans` with the whole picture and return their number; `knots` (KNOT_ROWS, knots of a row) is scratch space."""
+    knots[:] = 0.0
+    knots[DEPTH, :] = NEAREST
     count = 0
     for k in range(view.height):
         row = view.height - 1 - k if eye.up_y >= 0.0 else k
         _trace_knots(terrain, eye, view, light, row, knots)
         for cell in range((view.width + KNOT - 1) // KNOT):
             at, at_end = cell * KNOT, min(cell * KNOT + KNOT, view.width)
-            t, t_end, shade, shade_end = knots[0, cell], knots[0, cell + 1], knots[1, cell], knots[1, cell + 1]
-            before, before_end = knots[2, cell], knots[2, cell + 1]
+            t, t_end, shade, shade_end = (
+                knots[DEPTH, cell],
+                knots[DEPTH, cell + 1],
+                knots[LIGHT, cell],
+                knots[LIGHT, cell + 1],
+            )
+            before, before_end = knots[BEFORE, cell], knots[BEFORE, cell + 1]
             along = t - before if k > 0 and t < FAR else 0.0
+            if cell > 0 and math.isinf(t) and math.isinf(t_end) and math.isinf(spans[count - 1, T]):
+                spans[count - 1, END] = at_end  # more of the same sky
+                continue
             if _alike(t, t_end):
                 _put(spans[count], row, at, t, shade, at_end, t_end, shade_end, at_end, along)
                 count += 1
