@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_training.simulator.bank import Bank
+from rl_training.simulator.faces import FACE_COLUMNS, MOST_FACES, MOST_RAMPS, paint_faces
 from rl_training.simulator.ground_view import draw_level, surface_of
 from rl_training.simulator.hill_view import KNOT, KNOT_ROWS, SPAN_COLUMNS, paint, terrain_height, terrain_of, trace
-from rl_training.simulator.faces import FACE_COLUMNS, MOST_FACES, MOST_RAMPS, paint_faces
 from rl_training.simulator.jit import kernel
 from rl_training.simulator.palette import Palette
 from rl_training.simulator.solids import OTHER_COLOR as OTHER_COLOR

@@ -37,15 +37,15 @@ MOST_RAMPS = 64 * 48
 # Outlines, as corners (s, t) in order.
 SQUARE, SPIKE, ROUND_OFF, CROWN = range(4)
 _ARC = np.linspace(0.0, 2.0 * np.pi, 8, endpoint=False) + np.pi / 8
-_CORNERS = (
+_CORNERS: tuple[list[tuple[float, float]], ...] = (
     [(0, 0), (1, 0), (1, 1), (0, 1)],
     [(0, 0), (1, 0), (0.58, 1), (0.42, 1)],
-    list(zip(0.5 + 0.5 * np.cos(_ARC), 0.5 + 0.5 * np.sin(_ARC))),
+    [(0.5 + 0.5 * math.cos(arc), 0.5 + 0.5 * math.sin(arc)) for arc in _ARC],
     [(0.36, 0), (0.64, 0), (0.95, 0.2), (1, 0.45), (0.72, 0.85), (0.5, 1), (0.28, 0.85), (0, 0.45), (0.05, 0.2)],
 )
 _OUTLINES = np.zeros((len(_CORNERS), 9, 2))
-for _k, _corners in enumerate(_CORNERS):
-    _OUTLINES[_k, : len(_corners)] = _corners
+for _number, _corners in enumerate(_CORNERS):
+    _OUTLINES[_number, : len(_corners)] = _corners
 _OUTLINE_SIZES = np.array([len(corners) for corners in _CORNERS])
 
 PLAIN, TUBE, BANDS, LEAVES, STRAW, PANELS = range(6)
@@ -54,7 +54,7 @@ NEAR = 0.12  # faces are cut off this far before the camera [u]
 _BIAS = 1.01  # a face this much farther than the ground is still in front of it: ground depth is approximate
 _SHADOW_BIAS = 1.06
 _HALF_MASK = np.uint32(0x7F7F7F7F)
-_QUARTER_MASK = np.uint32(0x3F3F3F3F)
+_EIGHTH_MASK = np.uint32(0x1F1F1F1F)
 
 
 @kernel
@@ -63,18 +63,18 @@ def _speckle(i: int, j: int) -> int:
     mixed = np.uint32(i) * np.uint32(0x9E3779B1) ^ np.uint32(j) * np.uint32(0x85EBCA77)
     mixed ^= mixed >> np.uint32(15)
     mixed *= np.uint32(0x2C1B3C6D)
-    return np.int64((mixed >> np.uint32(13)) & np.uint32(3))
+    return int(np.int64((mixed >> np.uint32(13)) & np.uint32(3)))
 
 
 @kernel
 def _pattern(pattern: int, s: float, t: float, length: float, height: float, fine: bool) -> tuple[int, bool]:
     """(change of shade, whether the second colour) at a point; without `fine` nothing smaller than a pixel is drawn."""
-    if pattern == TUBE or pattern == BANDS:
+    if pattern in (TUBE, BANDS):
         away = s - 0.38
         return int(1.5 - 14.0 * away * away), pattern == BANDS and 0.36 < t < 0.62
     if pattern == LEAVES:
         lit = 4.5 * (t - 0.45) - 3.0 * (s - 0.4)
-        return int(math.floor(lit + (1.1 * _speckle(int(9.0 * s), int(11.0 * t)) - 1.6 if fine else 0.0))), False
+        return math.floor(lit + (1.1 * _speckle(int(9.0 * s), int(11.0 * t)) - 1.6 if fine else 0.0)), False
     if pattern == STRAW:
         if abs(t - 0.28) < 0.045 or abs(t - 0.72) < 0.045:
             return -3, False
@@ -135,9 +135,8 @@ def _columns(corners: Floats, count: int, y: float, width: int) -> tuple[int, in
         last = k
     if low > high:
         return 0, 0
-    return int(math.ceil(min(max(low, 0.0), width + 1.0) - 0.5)), int(
-        math.ceil(min(max(high, 0.0), float(width)) - 0.5)
-    )
+    low, high = min(max(low, 0.0), width + 1.0), min(max(high, 0.0), float(width))
+    return math.ceil(low - 0.5), math.ceil(high - 0.5)
 
 
 @kernel
@@ -180,9 +179,9 @@ def _fill(
     t_step = (bx * eye.right_x + by * eye.right_y + bz * eye.right_z) * step
     ramp = int(face[RAMP]) % PALETTE_SIZE
     change = int(face[RAMP_ALT]) % PALETTE_SIZE - ramp
-    pattern, light = int(face[PATTERN]), NEUTRAL_SHADE + int(math.floor(face[SHADE] + 0.5))
+    pattern, light = int(face[PATTERN]), NEUTRAL_SHADE + math.floor(face[SHADE] + 0.5)
     cell = max(face[LENGTH], face[HEIGHT]) if pattern == LEAVES else 2.0
-    for row in range(int(math.ceil(low - 0.5)), int(math.ceil(high - 0.5))):
+    for row in range(math.ceil(low - 0.5), math.ceil(high - 0.5)):
         start, end = _columns(corners, count, row + 0.5, view.width)
         across, down = (start + 0.5 - view.cx) * step, (row + 0.5 - view.cy) / view.fy
         dx = eye.forward_x + across * eye.right_x - down * eye.up_x
@@ -222,7 +221,7 @@ def _darken(
     for k in range(count):
         low, high = min(low, corners[k, 1]), max(high, corners[k, 1])
     low, high = min(max(low, 0.0), view.height + 1.0), min(max(high, 0.0), float(view.height))
-    for row in range(int(math.ceil(low - 0.5)), int(math.ceil(high - 0.5))):
+    for row in range(math.ceil(low - 0.5), math.ceil(high - 0.5)):
         start, end = _columns(corners, count, row + 0.5, view.width)
         down = (row + 0.5 - view.cy) / view.fy
         for column in range(start, end):
@@ -233,7 +232,7 @@ def _darken(
             place = row * view.width + column
             if (nx * dx + ny * dy + nz * dz) / distance * _SHADOW_BIAS > nearness[place]:
                 pixel = pixels[place]
-                pixels[place] = ((pixel >> 1) & _HALF_MASK) + ((pixel >> 3) & np.uint32(0x1F1F1F1F))
+                pixels[place] = ((pixel >> 1) & _HALF_MASK) + ((pixel >> 3) & _EIGHTH_MASK)
 
 
 @kernel

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_training.simulator.bank import Bank
-from rl_training.simulator.ground import height_at
 from rl_training.simulator.jit import kernel
 from rl_training.simulator.palette import CODES, SKY_SLOPE, SKY_STEPS, Palette
 from rl_training.simulator.texture import LEVEL_START, TILE_SIDE, tile_variant
@@ -54,12 +53,12 @@ def surface_of(bank: Bank, slot: int) -> Surface:
     side = bank.tile_origin[slot, 2]
     return Surface(
         bank.tile_map[slot],
-        np.int64(bank.tile_shape[slot, 0]),
-        np.int64(bank.tile_shape[slot, 1]),
+        int(np.int64(bank.tile_shape[slot, 0])),
+        int(np.int64(bank.tile_shape[slot, 1])),
         bank.tiles,
-        np.int64(bank.tile_base[slot]),
-        np.int64(np.rint(bank.tile_origin[slot, 1] / side)),
-        np.int64(np.rint(bank.tile_origin[slot, 0] / side)),
+        int(np.int64(bank.tile_base[slot])),
+        int(np.int64(np.rint(bank.tile_origin[slot, 1] / side))),
+        int(np.int64(np.rint(bank.tile_origin[slot, 0] / side))),
         bank.tile_origin[slot, 0],
         bank.tile_origin[slot, 1],
         TILE_SIDE / side,
@@ -77,7 +76,7 @@ class Line(NamedTuple):
 
 @kernel
 def fixed(texels: float) -> int:
-    return np.int64(texels * (1 << FIXED))
+    return int(np.int64(texels * (1 << FIXED)))
 
 
 @kernel
@@ -95,7 +94,7 @@ def mip_level(across: float, along: float, per_unit: float) -> int:
     size = max(across, 0.3 * along) * per_unit
     if size <= 1.0:
         return 0
-    return min(np.int64(math.log2(size) + 0.5), 6)
+    return min(int(np.int64(math.log2(size) + 0.5)), 6)
 
 
 @kernel
@@ -103,7 +102,7 @@ def _tile(surface: Surface, u: int, v: int) -> int:
     """The tile under a coordinate."""
     column, row = u >> TILE_SHIFT, v >> TILE_SHIFT
     if 0 <= row < surface.rows and 0 <= column < surface.columns:
-        return np.int64(surface.tile_map[row, column])
+        return int(np.int64(surface.tile_map[row, column]))
     return surface.base + tile_variant(row + surface.row0, column + surface.column0)
 
 
@@ -117,7 +116,7 @@ def _place(u: int, v: int, level: int) -> int:
 @kernel
 def code_at(surface: Surface, u: int, v: int, level: int) -> int:
     """The texture code under a coordinate."""
-    return np.int64(surface.tiles[_tile(surface, u, v), _STARTS[level] + _place(u, v, level)])
+    return int(np.int64(surface.tiles[_tile(surface, u, v), _STARTS[level] + _place(u, v, level)]))
 
 
 @kernel
@@ -185,7 +184,7 @@ def shaded_run(
     if ((u ^ (u + du * last)) | (v ^ (v + dv * last))) >> TILE_SHIFT == 0:
         texels = surface.tiles[tile, first:]
         for k in range(len(pixels)):
-            pixels[k] = palette[np.int64(texels[_place(u, v, level)]) + ((shade + dither) >> FIXED)]
+            pixels[k] = palette[int(np.int64(texels[_place(u, v, level)])) + ((shade + dither) >> FIXED)]
             u, v, shade, dither = u + du, v + dv, shade + shade_step, dither ^ _HALF
     else:
         for k in range(len(pixels)):
@@ -196,7 +195,7 @@ def shaded_run(
 @kernel
 def sky_step(slope: float) -> int:
     """Index of the sky's colour for a ray that rises by `slope` per unit forward."""
-    return CODES + min(max(np.int64(slope * ((SKY_STEPS - 1) / SKY_SLOPE)), 0), SKY_STEPS - 1)
+    return CODES + min(max(int(np.int64(slope * ((SKY_STEPS - 1) / SKY_SLOPE))), 0), SKY_STEPS - 1)
 
 
 @kernel

@@ -61,8 +61,8 @@ def terrain_of(bank: Bank, slot: int) -> Terrain:
     cell = bank.height_origin[slot, 2]
     return Terrain(
         bank.heights[slot],
-        np.int64(bank.height_shape[slot, 0]),
-        np.int64(bank.height_shape[slot, 1]),
+        int(np.int64(bank.height_shape[slot, 0])),
+        int(np.int64(bank.height_shape[slot, 1])),
         bank.height_origin[slot, 0],
         bank.height_origin[slot, 1],
         1.0 / cell if cell > 0.0 else 0.0,
@@ -256,7 +256,7 @@ def _find_silhouette(
 
 @kernel
 def trace(terrain: Terrain, eye: Eye, view: View, light: Floats, knots: Floats, spans: Floats) -> int:
-    """Fill `spans` with the whole picture and return their number; `knots` (KNOT_ROWS, knots of a row) is scratch space."""
+    """Fill `spans` with the whole picture and return their number; `knots` (KNOT_ROWS, n) is scratch space."""
     knots[:] = 0.0
     knots[DEPTH, :] = NEAREST
     count = 0

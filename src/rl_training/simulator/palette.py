@@ -21,6 +21,7 @@ SKY_SLOPE = 1.6  # rise per unit forward at which the sky has reached its last s
 PALETTE_SIZE = CODES + SKY_STEPS
 SHADES_PER_OCTAVE = 8.0  # shade steps from one brightness to its double
 NEUTRAL_SHADE = 8
+DARKEST_LIGHT = -5.5  # shade steps
 
 # Columns of a light row: what a kernel must know of a `Light`.
 SUN_X, SUN_Y, SUN_Z, SUN, AMBIENT, OUTDOOR, RED, GREEN, BLUE = range(9)
@@ -32,7 +33,7 @@ _FACTORS = (2.0 ** ((np.arange(16) - NEUTRAL_SHADE) / SHADES_PER_OCTAVE)).astype
 
 
 def light_row(light: Light) -> NDArray[np.float64]:
-    """(LIGHT_COLUMNS,): unit vector towards the sun, strengths, whether it casts shadows, its colour on level ground."""
+    """(LIGHT_COLUMNS,): unit vector towards the sun, strengths, whether it casts shadows, its colour on the level."""
     direction = -np.asarray(light.direction, np.float64)
     direction /= max(float(np.linalg.norm(direction)), 1e-9)
     level = light.ambient + light.sun * max(direction[1], 0.0)
@@ -50,7 +51,7 @@ def palette(colors: NDArray[np.uint8], light: Light) -> Palette:
 
 
 @kernel
-def pack_color(red: float, green: float, blue: float) -> int:
+def pack_color(red: float, green: float, blue: float) -> np.uint32:
     """One pixel with its Rec. 709 luma; components are clipped to 255."""
     red, green, blue = min(red, 255.0), min(green, 255.0), min(blue, 255.0)
     luma = np.uint32(0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.5)
@@ -60,15 +61,18 @@ def pack_color(red: float, green: float, blue: float) -> int:
 @kernel
 def shade_factor(shade: float) -> float:
     """Brightness of a shade relative to the neutral one."""
-    return np.float32(2.0 ** ((shade - NEUTRAL_SHADE) / SHADES_PER_OCTAVE))
+    return float(2.0 ** ((shade - NEUTRAL_SHADE) / SHADES_PER_OCTAVE))
 
 
 @kernel
 def light_steps(light: NDArray[np.float64], facing: float) -> float:
-    """Shade steps by which a surface is brighter than level ground; `facing` is the cosine of its angle to the sun."""
+    """Shade steps by which a surface is brighter than level ground; `facing` is the cosine of its angle to the sun.
+
+    Not much darker than in shadow outdoors would be: a pattern must stay visible on a face turned away.
+    """
     lit = light[AMBIENT] + light[SUN] * max(facing, 0.0)
     level = light[AMBIENT] + light[SUN] * max(light[SUN_Y], 0.0)
-    return SHADES_PER_OCTAVE * math.log2(max(lit, 0.01) / max(level, 0.01))
+    return max(SHADES_PER_OCTAVE * math.log2(max(lit, 0.01) / max(level, 0.01)), DARKEST_LIGHT)
 
 
 @builder

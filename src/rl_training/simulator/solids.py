@@ -1,7 +1,7 @@
 """Takes walls, solids and cars apart into the faces that a camera may see, and casts their shadows.
 
-What is round (cones, cylinders, trees, people) is a board that turns to the camera; what is square is a box, and a car is
-a few boxes. Tables below say of which parts a shape consists, in multiples of its own half_x, height and half_z.
+What is round (cones, cylinders, trees, people) is a board that turns to the camera; what is square is a box, and a car
+is a few boxes. Tables below say of which parts a shape consists, in multiples of its own half_x, height and half_z.
 """
 
 from __future__ import annotations
@@ -364,7 +364,7 @@ def _collect_solids(
             continue
         shape, material = int(solid[SOLID_SHAPE]), int(solid[SOLID_MATERIAL])
         own = material * 0x1100
-        square = shape == _BOX_SHAPE or shape == _ARCH_SHAPE
+        square = shape in (_BOX_SHAPE, _ARCH_SHAPE)
         if square:
             parts = _BOX_PARTS if shape == _BOX_SHAPE else _ARCH_PARTS
             count = _emit_boxes(

@@ -1,8 +1,9 @@
 """Bakes a track's ground into tiles of texture codes: what the camera reads instead of geometry.
 
-A texel is a 16-bit code, not a colour: ``material A << 12 | material B << 8 | blend << 4 | shade``. `blend` is the share
-of B in fifteenths, `shade` a brightness step (8 = the material's own colour; grain keeps to 4..11, so that light may add
-up to 4 steps either way). A palette of 65536 colours turns codes into pixels, so other colours are only another palette.
+A texel is a 16-bit code, not a colour: ``material A << 12 | material B << 8 | blend << 4 | shade``. `blend` is the
+share of B in fifteenths, `shade` a brightness step (8 = the material's own colour; grain keeps to 4..11, so that light
+may add up to 4 steps either way). A palette of 65536 colours turns codes into pixels, so other colours are only another
+palette.
 
 A tile is 64×64 texels followed by its mip levels 32², 16² … 1 (TILE_TEXELS codes in all), row = z, column = x. Ground
 that neither road nor decal reaches shares GROUND_VARIANTS tiles, also beyond the map, so memory and baking time grow
@@ -11,13 +12,14 @@ with the road's length and not with the world.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_training.simulator.jit import builder
+from rl_training.simulator.jit import builder, kernel
 from rl_training.simulator.track import Decal, Floats, Material, Strip, Track
 
 TILE_SIDE = 64
@@ -33,7 +35,7 @@ DecalRow = tuple[float, float, float, float, float, float, bool]
 
 
 class GroundTexture(NamedTuple):
-    """The ground of one track; `tile_map` holds indices into `tiles`, of which the first GROUND_VARIANTS are bare ground."""
+    """The ground of one track; `tile_map` holds indices into `tiles`, the first GROUND_VARIANTS of them bare ground."""
 
     tile_shape: tuple[int, int]  # rows, columns of `tile_map`
     tile_origin: tuple[float, float, float]  # x0, z0, side of a tile [u]
@@ -154,7 +156,7 @@ def _extent(track: Track) -> tuple[tuple[int, int], tuple[float, float, float]]:
     low = track.line[:, [0, 2]].min(axis=0) - reach
     high = track.line[:, [0, 2]].max(axis=0) + reach
     for decal in track.decals:
-        radius = np.hypot(decal.half_x, decal.half_z)
+        radius = math.hypot(decal.half_x, decal.half_z)
         low = np.minimum(low, (decal.x - radius, decal.z - radius))
         high = np.maximum(high, (decal.x + radius, decal.z + radius))
     first = np.floor(low / side).astype(int) - 1
@@ -183,13 +185,13 @@ def _floor_materials(material: Material) -> tuple[Material, Material]:
     return (material, Material(material + 1)) if material in (Material.GROUND, Material.FLOOR) else (material, material)
 
 
-@builder
+@kernel
 def tile_variant(row: int, column: int) -> int:
     """Which shared tile lies at world tile (row, column)."""
     mixed = np.uint32(row) * np.uint32(0x9E3779B1) ^ np.uint32(column) * np.uint32(0x85EBCA77)
     mixed ^= mixed >> np.uint32(15)
     mixed *= np.uint32(0x2C1B3C6D)
-    return np.int64((mixed >> np.uint32(20)) & np.uint32(GROUND_VARIANTS - 1))
+    return int(np.int64((mixed >> np.uint32(20)) & np.uint32(GROUND_VARIANTS - 1)))
 
 
 @builder
@@ -228,7 +230,7 @@ def grain(roughness: float) -> NDArray[np.uint8]:
 
 
 def _shades(noise: NDArray[np.float64], roughness: float) -> NDArray[np.uint8]:
-    shades = np.rint(NEUTRAL_SHADE - 0.5 + 2.8 * min(max(roughness, 0.0), 1.0) * noise + 0.49)
+    shades = np.rint(NEUTRAL_SHADE - 0.5 + 2.4 * min(max(roughness, 0.0), 1.0) * noise + 0.49)
     return np.clip(shades, DARKEST_GRAIN, BRIGHTEST_GRAIN).astype(np.uint8)
 
 
@@ -250,7 +252,7 @@ def ground_tiles(material: Material, alternate: Material, roughness: float) -> C
     return tiles
 
 
-@builder
+@kernel
 def _reaches(gap_x: float, gap_z: float, half_x: float, half_z: float, ellipse: bool) -> bool:
     """Whether the point (gap_x, gap_z), in the decal's frame, lies inside it."""
     if ellipse:
@@ -310,7 +312,7 @@ def _mark_road(
                 own[row, column] |= _box_meets_band(i, points, normals, left, right, x0, z0, side, row, column)
 
 
-@builder
+@kernel
 def _box_meets_band(
     i: int,
     points: Floats,
@@ -330,11 +332,12 @@ def _box_meets_band(
     offset = middle_x * normal_x + middle_z * normal_z
     ahead = middle_x * normal_z - middle_z * normal_x
     radius = 0.5 * side * (abs(normal_x) + abs(normal_z)) + 0.5
-    return left - radius <= offset <= right + radius and abs(ahead) <= radius + 2.5 + 0.05 * (right - left)
+    beside = bool(left - radius <= offset <= right + radius)
+    return beside and bool(abs(ahead) <= radius + 2.5 + 0.05 * (right - left))
 
 
-@builder
-def _mix(code: np.uint16, material: int, coverage: int, shade: int) -> int:
+@kernel
+def _mix(code: int, material: int, coverage: int, shade: int) -> int:
     """`code` with `coverage` fifteenths of `material` painted over it; the two largest shares survive."""
     first = code >> 12
     second = (code >> 8) & 15
@@ -360,41 +363,41 @@ def _mix(code: np.uint16, material: int, coverage: int, shade: int) -> int:
     return first << 12 | material << 8 | blended << 4 | shade
 
 
-@builder
+@kernel
 def _cut_from(low: float, high: float, value: float, slope: float) -> tuple[float, float]:
     """Narrow the columns [low, high) to those where ``value + slope · column >= 0``."""
     if slope > 1e-12:
-        return max(low, np.ceil(-value / slope)), high
+        return max(low, math.ceil(-value / slope)), high
     if slope < -1e-12:
-        return low, min(high, np.floor(-value / slope) + 1.0)
+        return low, min(high, math.floor(-value / slope) + 1.0)
     return (low, high) if value >= 0.0 else (low, low)
 
 
-@builder
+@kernel
 def _cut_before(low: float, high: float, value: float, slope: float) -> tuple[float, float]:
     """The exact complement of `_cut_from`, so that neighbouring pieces share no texel and leave none out."""
     if slope > 1e-12:
-        return low, min(high, np.ceil(-value / slope))
+        return low, min(high, math.ceil(-value / slope))
     if slope < -1e-12:
-        return max(low, np.floor(-value / slope) + 1.0), high
+        return max(low, math.floor(-value / slope) + 1.0), high
     return (low, high) if value < 0.0 else (low, low)
 
 
-@builder
+@kernel
 def _dash_cover(arc: float, dash_on: float, period: float, texel: float) -> float:
     """Share of a texel at `arc` that lies on a dash."""
     away = arc - 0.5 * dash_on
-    away -= period * np.rint(away / period)
+    away -= period * math.floor(away / period + 0.5)
     return min(max((0.5 * dash_on - abs(away)) / texel + 0.5, 0.0), 1.0)
 
 
-@builder
+@kernel
 def _paint_texel(canvas: _Canvas, tile: int, place: int, material: int, cover: float, shade: int) -> None:
     share = int(15.0 * cover + 0.5)
     if share >= 15:
         canvas.tiles[tile, place] = material << 12 | material << 8 | shade
     elif share > 0:
-        canvas.tiles[tile, place] = _mix(np.int64(canvas.tiles[tile, place]), material, share, shade)
+        canvas.tiles[tile, place] = _mix(int(np.int64(canvas.tiles[tile, place])), material, share, shade)
 
 
 @builder
@@ -414,7 +417,7 @@ def _paint_strip(
     for i in range(len(ribbon.arc) - 1):
         x, z = ribbon.points[i]
         next_x, next_z = ribbon.points[i + 1]
-        length = np.hypot(next_x - x, next_z - z)
+        length = math.hypot(next_x - x, next_z - z)
         along_x, along_z = (next_x - x) / length, (next_z - z) / length
         low_z = np.inf
         high_z = -np.inf
@@ -444,14 +447,14 @@ def _paint_strip(
                 if period > 0.0:
                     cover *= _dash_cover(arc_0 + arc_slope * column, dash_on, period, texel)
                 place = (row & 63) << 6 | (column & 63)
-                _paint_texel(canvas, tile, place, material, cover, np.int64(shades[row & 63, column & 63]))
+                _paint_texel(canvas, tile, place, material, cover, int(np.int64(shades[row & 63, column & 63])))
 
 
-@builder
+@kernel
 def _decal_cover(across: float, along: float, half_x: float, half_z: float, ellipse: bool, texel: float) -> float:
     """Share of the texel at (across, along), in the decal's frame, that the decal covers."""
     if ellipse:
-        radius = np.hypot(across / half_x, along / half_z)
+        radius = math.hypot(across / half_x, along / half_z)
         return min(max((1.0 - radius) * min(half_x, half_z) / texel + 0.5, 0.0), 1.0)
     cover_x = min(across + 0.5 * texel, half_x) - max(across - 0.5 * texel, -half_x)
     cover_z = min(along + 0.5 * texel, half_z) - max(along - 0.5 * texel, -half_z)
@@ -477,10 +480,10 @@ def _paint_decal(
             across, along = dx * cosine - dz * sine, dx * sine + dz * cosine
             cover = _decal_cover(across, along, half_x, half_z, ellipse, texel)
             place = (row & 63) << 6 | (column & 63)
-            _paint_texel(canvas, tile, place, material, cover, np.int64(shades[row & 63, column & 63]))
+            _paint_texel(canvas, tile, place, material, cover, int(np.int64(shades[row & 63, column & 63])))
 
 
-@builder
+@kernel
 def _mean_code(a: int, b: int, c: int, d: int) -> int:
     """Code of four texels seen as one: the two materials with the largest shares, the mean shade."""
     shade = ((a & 15) + (b & 15) + (c & 15) + (d & 15) + 2) >> 2
@@ -522,8 +525,8 @@ def _build_mips(tiles: Codes) -> None:
                 for column in range(side):
                     place = source + (row * 4 * side) + 2 * column
                     tiles[tile, target + row * side + column] = _mean_code(
-                        np.int64(tiles[tile, place]),
-                        np.int64(tiles[tile, place + 1]),
-                        np.int64(tiles[tile, place + 2 * side]),
-                        np.int64(tiles[tile, place + 2 * side + 1]),
+                        int(np.int64(tiles[tile, place])),
+                        int(np.int64(tiles[tile, place + 1])),
+                        int(np.int64(tiles[tile, place + 2 * side])),
+                        int(np.int64(tiles[tile, place + 2 * side + 1])),
                     )

@@ -2,7 +2,7 @@
 
 Axes of a camera: right, up, forward (left-handed, as Unity's). Rows run downwards, columns to the right; the picture's
 edges lie at 0 and `width`, so a pixel's centre is at column + 0.5. The ray of a pixel is
-``forward + right · (column + 0.5 - cx) / fx - up · (row + 0.5 - cy) / fy``: a point at distance `t` along it has depth t.
+``forward + right · (column + 0.5 - cx) / fx - up · (row + 0.5 - cy) / fy``: `t` times it ends at depth t.
 """
 
 from __future__ import annotations
