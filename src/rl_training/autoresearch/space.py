@@ -10,8 +10,8 @@ Kinds and their unit coordinate
     int, power_of_two      middle of one of equally wide bins, a bin for each value (for 2^e: for each exponent)
     categorical            middle of the bin of the choice
 
-A parameter with ``when: {parent: [values]}`` exists only while its parent has one of these values; where it does not, it
-is left out of the setting and sits at 0.5 in the cube, so that the model sees no difference.
+A parameter with ``when: {parent: [values]}`` exists only while its parent has one of these values; where it does not,
+it is left out of the setting and sits at 0.5 in the cube, so that the model sees no difference.
 
 The text form is YAML, shown in ``assets/spaces/*.yaml``. Encoding does not clip: a record made before a range was
 narrowed stays where it was, outside the cube, and still teaches the model. Decoding does clip.
@@ -42,7 +42,7 @@ DIGITS = 10  # significant digits of a decoded number: more than anyone types, f
 
 @dataclass(frozen=True)
 class Parameter:
-    """One dimension of the search. ``default`` stands in for records that were made before the parameter was searched."""
+    """One dimension of the search. ``default`` stands in for records made before the parameter was searched."""
 
     name: str
     kind: str
@@ -67,13 +67,16 @@ class Parameter:
     def _check_range(self) -> None:
         for bound in (self.low, self.high):
             if isinstance(bound, bool) or not isinstance(bound, int | float) or not math.isfinite(bound):
-                raise ConfigError(f"Parameter '{self.name}' needs finite numbers as low and high, got {bound!r}.")
+                hint = " YAML reads 1e-3 as text: write 1.0e-3." if isinstance(bound, str) else ""
+                raise ConfigError(f"Parameter '{self.name}' needs finite numbers as low and high, got {bound!r}.{hint}")
             if self.kind in ("int", "power_of_two") and bound != int(bound):
                 raise ConfigError(f"Parameter '{self.name}' is of type {self.kind}, so {bound!r} must be an integer.")
             if self.kind == "power_of_two" and (bound < 1 or math.log2(bound) % 1):
                 raise ConfigError(f"Parameter '{self.name}' needs powers of two as low and high, got {bound!r}.")
         if self.low > self.high or (self.low == self.high and self.kind in ("float", "log_float")):
-            raise ConfigError(f"Parameter '{self.name}' has low {self.low} and high {self.high}; low must be the smaller.")
+            raise ConfigError(
+                f"Parameter '{self.name}' has low {self.low} and high {self.high}; low must be the smaller."
+            )
         if self.kind == "log_float" and self.low <= 0:
             raise ConfigError(f"Parameter '{self.name}' is searched in the logarithm, so low must be above 0.")
 
@@ -148,7 +151,8 @@ class Space:
                 if parameter.parent not in seen:
                     hint = did_you_mean(parameter.parent, seen) if seen else ""
                     raise ConfigError(
-                        f"Parameter '{parameter.name}' depends on '{parameter.parent}', which is not listed before it.{hint}"
+                        f"Parameter '{parameter.name}' depends on '{parameter.parent}', "
+                        f"which is not listed before it.{hint}"
                     )
                 if not parameter.parent_values:
                     raise ConfigError(f"Parameter '{parameter.name}' lists no values of '{parameter.parent}'.")
@@ -178,7 +182,9 @@ class Space:
                 continue
             value = params.get(parameter.name, parameter.default)
             if value is None:
-                raise ConfigError(f"The setting has no '{parameter.name}', and the search space gives no default for it.")
+                raise ConfigError(
+                    f"The setting has no '{parameter.name}', and the search space gives no default for it."
+                )
             known[parameter.name] = value
             u[i] = parameter.to_unit(value)
         return u
@@ -221,7 +227,7 @@ class Space:
             column = U[:, i : i + 1]
             if parameter.kind == "categorical" and parameter.levels > 2:
                 places = (np.arange(parameter.levels) + 0.5) / parameter.levels
-                column = ONE_HOT * (np.abs(column - places) < 0.25 / parameter.levels)
+                column = np.where(np.abs(column - places) < 0.25 / parameter.levels, ONE_HOT, 0.0)
             columns.append(column)
         return np.hstack(columns)
 
@@ -255,7 +261,9 @@ def _parameter(name: str, entry: Any, source: str) -> Parameter:
     allowed = needed | {"type", "default", "when"}
     for key in entry:
         if key not in allowed:
-            raise ConfigError(f"Parameter '{name}' of {source} has an unknown key '{key}'.{did_you_mean(str(key), allowed)}")
+            raise ConfigError(
+                f"Parameter '{name}' of {source} has an unknown key '{key}'.{did_you_mean(str(key), allowed)}"
+            )
     for key in sorted(needed - set(entry)):
         if kind in KINDS:
             raise ConfigError(f"Parameter '{name}' of {source} has no '{key}', which type {kind} needs.")
