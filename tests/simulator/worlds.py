@@ -83,6 +83,7 @@ def flat_bank(
         "nodes": line[None, :, [0, 0, 1]].copy(),
         "line_count": _count(line),
         "line": line[None],
+        "reach": np.array([12.0]),
         "ground_y": np.zeros(1),
         "height_shape": np.array([heights.grid.shape if heights else (0, 0)], np.int32),
         "height_origin": np.array([[heights.x0, heights.z0, heights.cell] if heights else [0.0, 0.0, 1.0]]),

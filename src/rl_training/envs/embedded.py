@@ -11,6 +11,7 @@ import numpy as np
 from rl_training.envs.cameras import StackedCamera
 from rl_training.envs.conf import DonkeyConf
 from rl_training.envs.frame import Frame, Progress
+from rl_training.envs.lidar import lidar_of, scan_points
 from rl_training.envs.spec import CameraSpec, ObservationSpec, camera_from_conf, spec_from_conf
 from rl_training.envs.stage import Stage
 from rl_training.simulator import state as s
@@ -29,6 +30,7 @@ class EmbeddedSimulator:
         self._stage = Stage(spec_from_conf((track,), conf, randomization), 1)
         self.world = self._stage.world
         self._camera_b = _second_camera(self.world, conf)
+        self._lidar = lidar_of(conf.lidar_config) if conf.lidar_config else None
         self.track: Track | None = None  # of the present episode
 
     def reset(self, rng: np.random.Generator, options: Mapping[str, Any]) -> Frame:
@@ -48,6 +50,8 @@ class EmbeddedSimulator:
         frame = frame_of(self.world, 0, self._stage.camera.observe()[0])
         if self._camera_b is not None:
             frame.image_b = self._camera_b.observe()[0]
+        if self._lidar is not None:
+            frame.lidar = scan_points(self.world, 0, self._lidar)
         return frame
 
     def close(self) -> None:

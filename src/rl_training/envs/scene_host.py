@@ -16,15 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_training.envs.embedded import frame_of
+from rl_training.envs.lidar import scan_points
 from rl_training.envs.wire import telemetry_of
 from rl_training.errors import SimulatorError
 from rl_training.protocol.camera import CameraSettings
 from rl_training.protocol.messages import CarConfig, LidarConfig, NodePosition, RegenRoad, SetPosition
 from rl_training.protocol.scene_host import Crossing
 from rl_training.protocol.telemetry import Telemetry
-from rl_training.simulator import lidar as lidar_scan
 from rl_training.simulator import state as s
 from rl_training.simulator.generated_road import generated_road
+from rl_training.simulator.lidar import LidarConfig as ScannerConfig
 from rl_training.simulator.motion import RESET_BRAKE
 from rl_training.simulator.optics import Lens
 from rl_training.simulator.packing import PreparedTrack, prepare
@@ -310,7 +311,7 @@ def _grid_pose(prepared: PreparedTrack, place: int) -> Pose:
 
 def _scan(world: World, row: int, config: LidarConfig) -> list[Mapping[str, float]]:
     """Points of one scan; rays that meet nothing are left out. Heights count from the first level, as Unity has it."""
-    scanner = lidar_scan.LidarConfig(
+    scanner = ScannerConfig(
         offset_x=config.offset_x,
         offset_y=config.offset_y,
         offset_z=config.offset_z,
@@ -321,9 +322,4 @@ def _scan(world: World, row: int, config: LidarConfig) -> list[Mapping[str, floa
         max_range=config.max_range,
         num_sweeps_levels=config.levels,
     )
-    out = np.empty(scanner.shape)
-    lidar_scan.scan(world.bank, int(world.slots[0]), world.state[row], world.state, world.params, scanner, out)
-    return [
-        {"d": round(float(out[level, k]), 2), "rx": k * config.deg_per_sweep, "ry": level * config.deg_delta}
-        for level, k in np.argwhere(out >= 0.0)
-    ]
+    return scan_points(world, row, scanner)

@@ -79,7 +79,7 @@ POLICY_VIEW = ObservationSpec(width=80, height=40, grey=True, stack=2, channels_
 class ActionSpec:
     """What a policy may ask of the car: steering in ±steer_limit, throttle between its bounds.
 
-    With `normalized` both actions run from -1 to 1 and are mapped onto those bounds, as SB3's Gaussian policies like it.
+    With `normalized` both actions run from -1 to 1 and are mapped onto those bounds, as SB3's policies like it.
     """
 
     steer_limit: float = 1.0

@@ -22,6 +22,7 @@ class Bank(NamedTuple):
     nodes: NDArray[np.float64]  # (T, N, 3)
     line_count: NDArray[np.int32]  # (T,)
     line: NDArray[np.float64]  # (T, M, 3) x, z, arc length
+    reach: NDArray[np.float64]  # (T,) offset up to which driving counts as progress [u]
     # Ground
     ground_y: NDArray[np.float64]  # (T,)
     height_shape: NDArray[np.int32]  # (T, 2) rows, columns; 0, 0 = flat

@@ -17,6 +17,8 @@ from rl_training.simulator.collision import build_grid
 from rl_training.simulator.texture import TILE_TEXELS, GroundTexture, bake
 from rl_training.simulator.track import LINE_COLUMNS, SOLID_COLUMNS, WALL_COLUMNS, ZONE_COLUMNS, Track
 
+SHOULDER = 4.0  # how far beside the road driving still counts as progress [u]
+
 
 @dataclass(frozen=True)
 class PreparedTrack:
@@ -71,6 +73,7 @@ class TrackBank:
         arrays = self._arrays
         arrays["closed"][slot] = track.closed
         arrays["length"][slot] = track.length
+        arrays["reach"][slot] = max(abs(edge) for edge in track.half_widths) + SHOULDER
         arrays["ground_y"][slot] = track.ground_y
         self._fill("node_count", "nodes", slot, track.nodes)
         self._fill("line_count", "line", slot, prepared.line)
@@ -161,6 +164,7 @@ def _empty_arrays(slots: int) -> dict[str, NDArray[Any]]:
         "nodes": zeros(1, 3),
         "line_count": zeros(dtype=int32),
         "line": zeros(1, 3),
+        "reach": zeros(dtype=float64),
         "ground_y": zeros(dtype=float64),
         "height_shape": zeros(2, dtype=int32),
         "height_origin": zeros(3),

@@ -2,7 +2,8 @@
 
 Unity's cte is measured to the infinite line through the active node and the next; the node advances by at most one per
 telemetry packet and never goes back. Progress is our own: the car's projection on the line is followed from step to
-step, never searched for anew, so cutting the infield, driving backwards or circling on the spot gains nothing.
+step, never searched for anew, and counts only while the car is on the road or near it; so cutting the infield, driving
+backwards or circling on the spot gains nothing.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from rl_training.simulator.state import (
 )
 from rl_training.simulator.track import LINE_HALF_DEPTH, LINE_HALF_WIDTH, LINE_X, LINE_YAW, LINE_Z, Floats
 
+LEAP = 3.0  # on the inside of a tight bend the projection runs ahead of the car, but never by more than this factor
 BODY_REACH = 0.875  # half length of the body: what enters a start line's trigger box first
 
 
@@ -165,7 +167,7 @@ def follow_line(bank: Bank, slot: int, car: Floats) -> None:
     count = bank.line_count[slot]
     gap = bank.length[slot] / count
     travelled = math.sqrt(car[FORWARD] ** 2 + car[LATERAL] ** 2) * SUBSTEP * SUBSTEPS
-    reach = int((1.5 * travelled + 1.0) / gap) + 1
+    reach = int(LEAP * travelled / gap) + 1
     start = min(int(car[ARC] / gap + 0.5), count - 1)
     if bank.closed[slot]:
         start %= count
@@ -177,9 +179,11 @@ def follow_line(bank: Bank, slot: int, car: Floats) -> None:
             moved -= length
         elif moved < -0.5 * length:
             moved += length
+    on_road = abs(offset) <= bank.reach[slot] and abs(car[OFFSET]) <= bank.reach[slot]
     car[ARC] = arc
     car[OFFSET] = offset
-    car[PROGRESS] += moved
+    if on_road or moved < 0.0:
+        car[PROGRESS] += min(moved, LEAP * travelled)
     if car[PROGRESS] > car[FURTHEST]:
         _count_laps(bank, slot, car, moved)
         car[FURTHEST] = car[PROGRESS]

@@ -135,7 +135,7 @@ def _colors(ranges: DomainRandomization, track: Track, rng: np.random.Generator)
 
 def _light(ranges: DomainRandomization, light: Light, rng: np.random.Generator) -> Light:
     direction = np.array(light.direction) + rng.normal(0.0, 1.0, 3) * np.tan(np.radians(ranges.sun_direction)) / 2.0
-    direction[1] = min(direction[1], -0.2)  # the sun stays above the horizon
+    direction[1] = min(direction[1], -0.25 * np.hypot(direction[0], direction[2]))  # the sun stays above the horizon
     direction /= np.linalg.norm(direction)
     color = np.array(light.color) * (1.0 - rng.uniform(0.0, 1.0, 3) * ranges.sun_color)
     factor = 1.0 + float(rng.uniform(-1.0, 1.0)) * ranges.brightness
