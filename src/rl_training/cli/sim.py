@@ -42,6 +42,7 @@ def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT, SIGTERM or quit_app."""
     if not args.speed > 0.0:
         raise UsageError(f"--speed is {args.speed}; expected a number above 0, such as 10.")
+    client = parse_address(args.connect) if args.connect else None
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     from rl_training.envs.scene_host import WorldHost
     from rl_training.protocol.server import SimServer
@@ -55,9 +56,9 @@ def run(args: argparse.Namespace) -> int:
     server = SimServer(host, args.host, args.port, options)
     if args.track:
         server.engine.load(args.track)
-    if args.connect:
+    if client is not None:
         try:
-            server.connect_out(*parse_address(args.connect))
+            server.connect_out(*client)
         except OSError as error:
             server.close()
             raise SimulatorError(f"No client listens at {args.connect} ({error.strerror or error}).") from error

@@ -257,7 +257,12 @@ class SimEngine:
         return telemetry.time - session.stood_at[2] >= self.options.idle_limit
 
     def _add_car(self, session: Session) -> None:
-        session.car = self._host.add_car()
+        try:
+            session.car = self._host.add_car()
+        except DonkeyRLError as error:  # no room: hanging up tells more than a silence would
+            logger.warning("Client %s: %s", session.name, error)
+            self.close(session)
+            return
         session.camera, session.second_camera, session.stood_at = CameraSettings(), None, None
         session.send(m.CarLoaded(scene_name=self.scene or ""))
 
@@ -292,7 +297,7 @@ class SimEngine:
         except DonkeyRLError as error:
             raise ProtocolError(f"Scene '{scene}' could not be loaded: {error}") from error
         self.scene = scene
-        for session in self._sessions:
+        for session in self.sessions:  # a copy: who finds no room is closed
             self._add_car(session)
 
     def _exit_scene(self, session: Session, message: m.ExitScene) -> None:

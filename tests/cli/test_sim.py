@@ -1,0 +1,122 @@
+"""`donkey-rl sim` as a program, and what `donkey-rl doctor` says of simulators, well and ill."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from tests.protocol.fake_host import FakeHost, running
+from tests.protocol.proxy import nothing, proxied
+
+from rl_training.cli import doctor
+from rl_training.cli.main import main
+from rl_training.protocol.client import SimClient
+from rl_training.protocol.server import SimServer
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_program_serves_and_stops_cleanly(number: signal.Signals) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "rl_training",
+        "sim",
+        "--port",
+        "0",
+        "--track",
+        "waveshare",
+        "--lockstep",
+        "--seed",
+        "3",
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert "lockstep, waveshare" in line, line
+    host, _, port = line.split()[2].rstrip(",").partition(":")
+    client = SimClient(host, int(port))
+    client.connect()
+    assert client.where() == "waveshare"
+    assert client.lockstep
+    first = client.reset()
+    assert client.step(0.0, 0.5).time == pytest.approx(first.time + 0.05)
+    assert not np.array_equal(client.step(0.0, 1.0).image, first.image)
+    process.send_signal(number)
+    out, errors = process.communicate(timeout=20)
+    client.close()
+    assert process.returncode == 0, errors
+    assert out == "Simulator stopped.\n"
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--speed", "0"], "--speed is 0.0"),
+        (["--track", "warehose"], "Did you mean 'warehouse'"),
+        (["--lockstep", "--speed", "2"], "not allowed with"),
+        (["--connect", "here:there"], "expected HOST:PORT"),
+    ],
+)
+def test_mistakes_are_said_in_a_sentence(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        code = main(["sim", "--port", "0", *arguments])
+    except SystemExit as end:
+        code = int(end.code or 0)
+    assert code == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.fixture(params=["lockstep", "real time"])
+def server(request: pytest.FixtureRequest) -> Iterator[SimServer]:
+    with running(lockstep=request.param == "lockstep", speed=4.0) as server:
+        yield server
+
+
+def test_the_doctor_finds_a_good_simulator_good(server: SimServer, capsys: pytest.CaptureFixture[str]) -> None:
+    host, port = server.address
+    assert main(["doctor", "--sim", f"{host}:{port}", "--json"]) == 0
+    findings = {finding["what"]: finding for finding in json.loads(capsys.readouterr().out)}
+    assert {finding["state"] for finding in findings.values()} == {"good"}
+    assert findings["scenes"]["value"].startswith("11: generated_road, ")
+    assert findings["image"]["value"] == "160 x 120"
+    assert "50 ms of simulated time" in findings["frame rate"]["value"]
+    assert server.engine.scene is None, "the menu is left as it was found"
+
+
+def test_the_doctor_leaves_a_loaded_scene_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    host = FakeHost()
+    with running(host, lockstep=True) as server:
+        server.engine.load("warren")
+        assert main(["doctor", "--sim", "{}:{}".format(*server.address)]) == 0
+        assert host.scene == "warren"
+    assert "warren is loaded" in capsys.readouterr().out
+
+
+def test_the_doctor_tells_the_dead_from_the_mute(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        assert main(["doctor", "--sim", f"127.0.0.1:{port}", "--timeout", "0.2"]) == 1
+        assert "its protocol version" in capsys.readouterr().out
+    assert main(["doctor", "--sim", f"127.0.0.1:{port}", "--timeout", "0.2"]) == 1
+    out = capsys.readouterr().out
+    assert "No simulator answered" in out
+    assert "firewall" in out
+
+
+def test_the_doctor_names_a_simulator_that_stops_and_scenes_it_lacks() -> None:
+    host = FakeHost()
+    host.scene_names = ("warren", "waveshare")
+    with running(host, lockstep=True) as server, proxied(server.address) as proxy:
+        findings = {finding.what: finding for finding in doctor.examine(*proxy.address, "waveshare", 2.0)}
+        assert findings["scenes"].state == doctor.POOR
+        assert "thunderhill" in findings["scenes"].advice
+        proxy.to_client = nothing
+        findings = {finding.what: finding for finding in doctor.examine(*proxy.address, "waveshare", 0.2)}
+        assert findings["fault"].state == doctor.BAD
