@@ -7,6 +7,7 @@ as a single env with the same seed does.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,14 +16,17 @@ from gymnasium import spaces
 from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
-from rl_training.envs.rules import donkey_reward, episode_over
+from rl_training.envs.action_map import ActionMap
+from rl_training.envs.rules import episode_over
 from rl_training.envs.spec import EnvSpec
 from rl_training.envs.stage import Stage
-from rl_training.errors import ConfigError, UsageError, did_you_mean
+from rl_training.errors import UsageError
 from rl_training.simulator import state
-from rl_training.simulator.state import METRE
+from rl_training.simulator.state import METRE, SUBSTEP, SUBSTEPS
+from rl_training.wrappers.guards import Cause, Guards
+from rl_training.wrappers.moment import Moment, StartLineClock
+from rl_training.wrappers.rewards import make_reward
 
-REWARDS = ("donkey",)
 END_OF_ROAD = 16.0  # an open road ends this far before its last point [u]
 
 Flags = NDArray[np.bool_]
@@ -35,28 +39,26 @@ class DonkeyBatch:
     def __init__(self, spec: EnvSpec, num_envs: int, *, seed: int | None = None, threads: int = 1) -> None:
         if num_envs < 1:
             raise UsageError(f"num_envs is {num_envs}; expected 1 or more.")
-        if spec.reward not in REWARDS:
-            raise ConfigError(f"There is no reward '{spec.reward}'.{did_you_mean(spec.reward, REWARDS)}")
         self.spec = spec
+        self.reward = make_reward(spec.reward, num_envs)
+        self.guards = Guards(spec.limits, num_envs, spec.frame_skip)
+        self._lap_clock = StartLineClock(num_envs)
         self.num_envs = num_envs
         self.stage = Stage(spec, num_envs, threads=threads)
         self.world, self.camera = self.stage.world, self.stage.camera
-        action = spec.action
-        self._low = np.array([-action.steer_limit, action.throttle_min])
-        self._high = np.array([action.steer_limit, action.throttle_max])
-        self.action_space = (
-            spaces.Box(-1.0, 1.0, (2,), np.float32)
-            if action.normalized
-            else spaces.Box(self._low.astype(np.float32), self._high.astype(np.float32))
-        )
+        self.action_map = ActionMap(spec.action, num_envs)
+        self.action_space = self.action_map.space
         self.observation_space = spaces.Box(0, 255, spec.observation.shape, np.uint8)
         self._rngs: list[np.random.Generator | None] = [None] * num_envs
         self._reseeded = np.zeros(num_envs, np.bool_)
-        self._controls: Floats = np.zeros((num_envs, 3))
+        self._edges: Floats = np.zeros((num_envs, 2))  # of the roads
         self._lengths: Floats = np.full(num_envs, np.inf)  # of open roads; closed ones never end
         self.steps = np.zeros(num_envs, np.int64)  # control steps in the present episode
         self.returns: Floats = np.zeros(num_envs)
         self.hit: Flags = np.zeros(num_envs, np.bool_)
+        self._guarded = np.zeros(num_envs, np.int8)  # `Cause` of the guard that ended the episode
+        self._rewarded: Flags = np.zeros(num_envs, np.bool_)  # the reward itself ended the episode
+        self._began = np.zeros(num_envs)  # wall clock
         self.seed(seed)
 
     def seed(self, seed: int | Sequence[int | None] | None) -> list[int]:
@@ -89,31 +91,60 @@ class DonkeyBatch:
         track = self.stage.begin(i, rng, bool(self._reseeded[i]))
         self._reseeded[i] = False
         self._lengths[i] = np.inf if track.closed else track.length - END_OF_ROAD
+        self._edges[i] = track.half_widths
         self.steps[i] = 0
         self.returns[i] = 0.0
         self.hit[i] = False
+        self._began[i] = time.monotonic()
+        self.action_map.begin(i)
+        self._lap_clock.begin(i)
+        for memory in (self.reward, self.guards):
+            memory.begin(i, self.world.state)
 
     def advance(self, actions: NDArray[Any]) -> tuple[Floats, Flags, Flags]:
         """One action for every car: (rewards, terminated, truncated)."""
-        if self.spec.action.normalized:
-            actions = self._low + (np.asarray(actions, np.float64) + 1.0) * 0.5 * (self._high - self._low)
-        np.clip(actions, self._low, self._high, out=self._controls[:, :2])
-        self.hit[:] = False
-        over: Flags = np.zeros(self.num_envs, np.bool_)
-        limits = self.spec.limits
-        cars = self.world.state
-        for _ in range(self.spec.frame_skip):
-            self.world.step(self._controls)
-            self.hit |= cars[:, state.HIT] >= 0.0
-            over |= episode_over(cars[:, state.CTE], self.hit, limits.max_cte, limits.end_on_hit)
-        self.steps += self.spec.frame_skip
-        rewards = donkey_reward(cars[:, state.FORWARD] / METRE, cars[:, state.CTE], over, limits.max_cte)
+        self.action_map.ask(actions)
+        over = self._drive()
+        moment = Moment(
+            self.world.state,
+            self._edges,
+            self.spec.frame_skip * SUBSTEPS * SUBSTEP,
+            self.spec.limits.max_cte,
+            over,
+            self._lap_clock.lap_seconds,
+        )
+        self._guarded = np.where(over, Cause.NONE, self.guards.check(moment)).astype(np.int8)
+        moment.crashed = over | (self._guarded != Cause.NONE)
+        rewards, ended = self.reward(moment)
+        self._rewarded = ended & ~moment.crashed
         self.returns += rewards
-        truncated: Flags = cars[:, state.PROGRESS] > self._lengths
+        terminated = moment.crashed | ended
+        return rewards, terminated, self._out_of_time_or_road() & ~terminated
+
+    def _drive(self) -> Flags:
+        """`frame_skip` control steps; true where a car left the road or hit something in any of them."""
+        limits, cars = self.spec.limits, self.world.state
+        over: Flags = np.zeros(self.num_envs, np.bool_)
+        touched = np.full(self.num_envs, -1.0)
+        self._lap_clock.clear()
+        for _ in range(self.spec.frame_skip):
+            self.world.step(self.action_map.tick())
+            self._lap_clock.tick(cars)
+            touched = np.where(touched < 0.0, cars[:, state.HIT], touched)
+            over |= episode_over(cars[:, state.CTE], touched >= 0.0, limits.max_cte, limits.end_on_hit)
+        cars[:, state.HIT] = touched  # the world forgets a hit with the next control step
+        self.hit = touched >= 0.0
+        self.steps += self.spec.frame_skip
+        return over
+
+    def _out_of_time_or_road(self) -> Flags:
+        limits = self.spec.limits
+        out: Flags = self.world.state[:, state.PROGRESS] > self._lengths
         if limits.max_steps:
-            truncated |= self.steps >= limits.max_steps
-        truncated &= ~over
-        return rewards, over, truncated
+            out |= self.steps >= limits.max_steps
+        if limits.max_seconds:
+            out |= time.monotonic() - self._began > limits.max_seconds
+        return out
 
     def observe(self, indices: NDArray[np.int64] | None = None) -> NDArray[np.uint8]:
         """Fresh frames of all cars, or of some; an array of its own that later steps leave alone."""
@@ -141,13 +172,16 @@ class DonkeyBatch:
 
     def end_cause(self, i: int, terminated: bool) -> str:
         """Why the episode of car i ended."""
+        limits = self.spec.limits
         if terminated:
-            return f"hit {self.world.hit_name(i)}" if self.hit[i] else "off_road"
-        return (
-            "time_limit"
-            if self.spec.limits.max_steps and self.steps[i] >= self.spec.limits.max_steps
-            else "end_of_road"
-        )
+            if self._guarded[i] != Cause.NONE:
+                return Cause(int(self._guarded[i])).name.lower()
+            if self._rewarded[i]:
+                return "reward"
+            return f"hit {self.world.hit_name(i)}" if self.hit[i] and limits.end_on_hit else "off_road"
+        if limits.max_steps and self.steps[i] >= limits.max_steps:
+            return "time_limit"
+        return "end_of_road" if self.world.state[i, state.PROGRESS] > self._lengths[i] else "wall_clock"
 
     def save_state(self) -> dict[str, Any]:
         """All that a later `load_state` needs to go on bit for bit: cars, generators, counters, frame history."""

@@ -80,12 +80,38 @@ class ActionSpec:
     """What a policy may ask of the car: steering in ±steer_limit, throttle between its bounds.
 
     With `normalized` both actions run from -1 to 1 and are mapped onto those bounds, as SB3's policies like it.
+    With `n_steer` and `n_throttle` the actions are the points of that grid over the bounds instead, numbered as
+    `wrappers/discretize_action.py` says. A `throttle_min` above 0 keeps the car rolling whatever the policy wants.
     """
 
     steer_limit: float = 1.0
     throttle_min: float = 0.0
     throttle_max: float = 1.0
     normalized: bool = False
+    n_steer: int = 0  # 0 for both: continuous
+    n_throttle: int = 0
+    steer_rate: float = 0.0  # most the steering may change in a control step of 0.05 s; 0 = at once
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.steer_limit <= 1.0:
+            raise ConfigError(f"steer_limit is {self.steer_limit}; expected above 0 and at most 1.")
+        if not -1.0 <= self.throttle_min <= self.throttle_max <= 1.0:
+            raise ConfigError(
+                f"The throttle runs from {self.throttle_min} to {self.throttle_max}; "
+                "expected two values in order between -1 and 1."
+            )
+        if min(self.n_steer, self.n_throttle) < 0 or (self.n_steer == 0) != (self.n_throttle == 0):
+            raise ConfigError(
+                f"n_steer is {self.n_steer} and n_throttle {self.n_throttle}; "
+                "expected both above 0, or both 0 for continuous actions."
+            )
+        if self.steer_rate < 0.0:
+            raise ConfigError(f"steer_rate is {self.steer_rate}; expected 0 for no limit, or more.")
+
+    @property
+    def discrete(self) -> bool:
+        """Whether actions are the points of a grid."""
+        return self.n_steer > 0
 
 
 @dataclass(frozen=True)
@@ -99,11 +125,25 @@ class StartSpec:
 
 @dataclass(frozen=True)
 class Limits:
-    """When an episode ends. Leaving the road or a hit terminates; running out of time or of road truncates."""
+    """When an episode ends; 0 switches a limit off. Steps are control steps of 0.05 s.
+
+    Leaving the road, a hit, being stuck, no progress and a short lap terminate; running out of time or road truncates.
+    """
 
     max_cte: float = 8.0
     end_on_hit: bool = True
-    max_steps: int = 0  # control steps of 0.05 s; 0 = no limit
+    max_steps: int = 0
+    stuck_steps: int = 0  # without moving
+    no_progress_steps: int = 0  # without getting further along the track than ever in this episode
+    min_lap_seconds: float = 0.0  # a lap from start line to start line that is shorter was not driven round the track
+    max_seconds: float = 0.0  # wall clock, for simulators whose steps may take long; makes runs depend on the machine
+
+    def __post_init__(self) -> None:
+        for name in ("max_steps", "stuck_steps", "no_progress_steps", "min_lap_seconds", "max_seconds"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"limits.{name} is {getattr(self, name)}; expected 0 for no limit, or more.")
+        if self.max_cte <= 0.0:
+            raise ConfigError(f"limits.max_cte is {self.max_cte}; expected a distance above 0.")
 
 
 @dataclass(frozen=True)
