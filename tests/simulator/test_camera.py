@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.simulator.scenes import AHEAD, EYE, RIDE, Camera, hills, road
 
 from rl_training.simulator.camera import OTHER_COLUMNS, Scratch, draw
 from rl_training.simulator.track import SOLID_COLUMNS, WALL_COLUMNS, Decal, Light, Material, Shape, Strip
 from rl_training.simulator.view import View, mount_row
-from tests.simulator.scenes import AHEAD, EYE, RIDE, Camera, hills, road
 
 SINE, COSINE = math.sin(math.radians(15.0)), math.cos(math.radians(15.0))
 ROAD = Strip(-5.0, 5.0, Material.ROAD)
@@ -43,7 +43,7 @@ def depth_of_row(row: float) -> float:
 
 def test_the_horizon_lies_at_row_43_9_and_the_bottom_edge_sees_0_97_u_ahead() -> None:
     frame = Camera(road()).frame(x=50.0)
-    assert 60.0 - 60.0 * SINE / COSINE == pytest.approx(43.92, abs=0.01)
+    assert pytest.approx(43.92, abs=0.01) == 60.0 - 60.0 * SINE / COSINE
     assert (frame[43] == frame[43, 0]).all()
     assert (frame[:44].max(axis=(1, 2)) > 150).all()  # sky
     assert (frame[44:] == 60).all()  # ground

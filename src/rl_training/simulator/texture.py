@@ -484,9 +484,12 @@ def _paint_decal(
 
 
 @kernel
-def _mean_code(a: int, b: int, c: int, d: int) -> int:
-    """Code of four texels seen as one: the two materials with the largest shares, the mean shade."""
-    shade = ((a & 15) + (b & 15) + (c & 15) + (d & 15) + 2) >> 2
+def _mean_code(a: int, b: int, c: int, d: int, tie: int) -> int:
+    """Code of four texels seen as one: the two materials with the largest shares, the mean shade.
+
+    A shade just between two goes up with `tie` 1 and down with 0: were it always up, distance would brighten the ground.
+    """
+    shade = ((a & 15) + (b & 15) + (c & 15) + (d & 15) + 1 + tie) >> 2
     if (a | 15) == (b | 15) == (c | 15) == (d | 15):
         return (a & 0xFFF0) | shade
     low = high = 0  # shares of materials 0-7 and 8-15, eight bits each: four texels have 60 fifteenths
@@ -529,4 +532,5 @@ def _build_mips(tiles: Codes) -> None:
                         int(np.int64(tiles[tile, place + 1])),
                         int(np.int64(tiles[tile, place + 2 * side])),
                         int(np.int64(tiles[tile, place + 2 * side + 1])),
+                        (row + column) & 1,
                     )
