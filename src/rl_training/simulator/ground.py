@@ -6,7 +6,15 @@ import math
 
 from rl_training.simulator.bank import Bank
 from rl_training.simulator.jit import kernel
-from rl_training.simulator.track import DEFAULT_FRICTION, ZONE_FRICTION, ZONE_HALF_X, ZONE_HALF_Z, ZONE_X, ZONE_YAW, ZONE_Z
+from rl_training.simulator.track import (
+    DEFAULT_FRICTION,
+    ZONE_FRICTION,
+    ZONE_HALF_X,
+    ZONE_HALF_Z,
+    ZONE_X,
+    ZONE_YAW,
+    ZONE_Z,
+)
 
 
 @kernel

@@ -53,7 +53,9 @@ class Shape(IntEnum):
 
 
 # Columns of `Track.walls`: an upright face over a segment, seen and felt from both sides.
-WALL_X0, WALL_Z0, WALL_X1, WALL_Z1, WALL_BASE0, WALL_BASE1, WALL_HEIGHT, WALL_MATERIAL, WALL_FRICTION, WALL_NAME = range(10)
+WALL_X0, WALL_Z0, WALL_X1, WALL_Z1, WALL_BASE0, WALL_BASE1, WALL_HEIGHT, WALL_MATERIAL, WALL_FRICTION, WALL_NAME = (
+    range(10)
+)
 WALL_COLUMNS = 10
 
 # Columns of `Track.solids`.
