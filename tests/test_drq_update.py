@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box
-from stable_baselines3.common.vec_env import DummyVecEnv
+from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from rl_training import DrQ
 from rl_training.algorithms.randomness import random_state, set_random_state
 from rl_training.algorithms.replay import ImageReplayBuffer
-from rl_training.errors import SpaceError
+from rl_training.errors import ConfigError, SpaceError
 
 SMALL: dict[str, Any] = {
     "frame_stack": 2,
@@ -156,6 +156,21 @@ def test_a_resumed_run_equals_one_that_was_not_interrupted(brightness: Any, tmp_
 def test_the_seed_decides_everything(brightness: Any) -> None:
     runs = [DrQ("CnnPolicy", brightness(), **SMALL).learn(30) for _ in range(2)]
     assert same(*map(weights, runs))
+
+
+def test_normalised_rewards_reach_the_update_and_normalised_images_do_not(brightness: Any) -> None:
+    env = VecNormalize(DummyVecEnv([brightness]), norm_obs=False)
+    model = DrQ("CnnPolicy", env, **{**SMALL, "learning_starts": 10**6}, n_steps=2).learn(40)
+    replay = model.replay_buffer
+    torch.manual_seed(0)
+    raw = replay.sample(50)
+    torch.manual_seed(0)
+    normal = replay.sample(50, env=env)
+    torch.testing.assert_close(normal.rewards, raw.rewards / float(np.sqrt(env.ret_rms.var + env.epsilon)))
+    assert sorted(raw.discounts.unique().tolist()) == pytest.approx([0.99**2, 0.99])
+    env.norm_obs = True
+    with pytest.raises(ConfigError, match="norm_obs=False"):
+        replay.sample(4, env=env)
 
 
 def test_the_replay_stores_frames_once(brightness: Any) -> None:

@@ -135,7 +135,7 @@ def test_observations_written_over_by_the_environment_are_kept(walk: Any) -> Non
 
 def test_normalised_rewards_have_returns_of_unit_deviation() -> None:
     rng = np.random.default_rng(0)
-    normalizer = RewardNormalizer(4, gamma=0.9)
+    normalizer = RewardNormalizer(gamma=0.9)
     for _ in range(20):
         rewards = 50 * rng.normal(size=(100, 4)) + 20
         scaled = normalizer.normalize(rewards, (rng.random((100, 4)) < 0.02).astype(float))
@@ -149,7 +149,7 @@ def test_the_normaliser_counts_in_batches_as_it_would_one_by_one() -> None:
     rewards = np.arange(12.0).reshape(6, 2)
     ends = np.zeros((6, 2))
     ends[2, 0] = 1
-    whole, parts = RewardNormalizer(2, 0.5), RewardNormalizer(2, 0.5)
+    whole, parts = RewardNormalizer(0.5), RewardNormalizer(0.5)
     whole.normalize(rewards, ends)
     for row, end in zip(rewards, ends):
         parts.normalize(row[None], end[None])

@@ -39,9 +39,11 @@ class DrQ(SAC):
         learning_starts: int = 1_000,
         batch_size: int = 128,
         tau: float = 0.01,
+        gamma: float = 0.99,
         *,
         ent_coef: str | float = 0.1,
         frame_stack: int = 1,
+        n_steps: int = 1,
         views: int = 1,
         next_views: int = 1,
         shift: int = 4,
@@ -58,9 +60,10 @@ class DrQ(SAC):
             learning_starts,
             batch_size,
             tau,
+            gamma,
             ent_coef=ent_coef,
             replay_buffer_class=ImageReplayBuffer,
-            replay_buffer_kwargs={"frame_stack": frame_stack},
+            replay_buffer_kwargs={"frame_stack": frame_stack, "n_steps": n_steps, "gamma": gamma},
             **kwargs,
         )
 
@@ -73,7 +76,8 @@ class DrQ(SAC):
         optimizers = [self.actor.optimizer, self.critic.optimizer]
         self._update_learning_rate(optimizers + ([self.ent_coef_optimizer] if self.ent_coef_optimizer else []))
         assert self.replay_buffer is not None
-        history = [self.update(self.replay_buffer.sample(batch_size)) for _ in range(gradient_steps)]
+        replay, normalizer = self.replay_buffer, self._vec_normalize_env
+        history = [self.update(replay.sample(batch_size, env=normalizer)) for _ in range(gradient_steps)]
         for name in history[0]:
             self.logger.record(f"train/{name}", np.mean([metrics[name] for metrics in history]))
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")

@@ -90,7 +90,8 @@ class DrQv2(OffPolicyAlgorithm):
         self.policy.set_training_mode(True)
         self._update_learning_rate([self.policy.actor_optimizer, self.policy.critic_optimizer])
         assert self.replay_buffer is not None
-        history = [self.update(self.replay_buffer.sample(batch_size)) for _ in range(gradient_steps)]
+        replay, normalizer = self.replay_buffer, self._vec_normalize_env
+        history = [self.update(replay.sample(batch_size, env=normalizer)) for _ in range(gradient_steps)]
         for name in history[0]:
             self.logger.record(f"train/{name}", np.mean([metrics[name] for metrics in history]))
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")

@@ -10,11 +10,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import torch
-from stable_baselines3.common.buffers import RolloutBuffer
-from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, Schedule
-from stable_baselines3.common.vec_env import VecEnv
 
 from rl_training.algorithms.actor_critic import ActorCritic
 from rl_training.algorithms.auxiliary_memory import AuxiliaryMemory
@@ -22,7 +19,6 @@ from rl_training.algorithms.policy_phase import rollout_data, step, use_fused_ad
 from rl_training.algorithms.ppg_policy import CompactCnnPPGPolicy, NatureCnnPPGPolicy, PPGPolicy
 from rl_training.algorithms.ppo import PPO
 from rl_training.algorithms.reward_normalizer import RewardNormalizer
-from rl_training.algorithms.rollout import collect
 from rl_training.algorithms.spaces import checked_env
 from rl_training.losses.ppg import PPGAuxiliaryLoss, ppg_auxiliary_loss
 from rl_training.models.precision import encoder_dtype
@@ -62,7 +58,7 @@ class PPG(PPO):
         self.auxiliary_batch_size = auxiliary_batch_size
         self.beta_clone = beta_clone
         self.normalize_reward = normalize_reward
-        self.reward_normalizer: RewardNormalizer | None = None
+        self.reward_normalizer = None
         self.policy_updates = 0
         self.auxiliary_updates = 0
         checked = checked_env("PPG", env)
@@ -71,18 +67,12 @@ class PPG(PPO):
     def _setup_model(self) -> None:
         super()._setup_model()
         self.memory = AuxiliaryMemory()
-        known = self.reward_normalizer
-        if self.normalize_reward and (known is None or len(known.returns) != self.n_envs):
-            self.reward_normalizer = RewardNormalizer(self.n_envs, self.gamma)
+        if self.normalize_reward and self.reward_normalizer is None:
+            self.reward_normalizer = RewardNormalizer(self.gamma)
 
     def _build_actor_critic(self) -> ActorCritic:
         self.policy.model.dtype = encoder_dtype(self.precision, self.device)
         return self.policy.model
-
-    def collect_rollouts(
-        self, env: VecEnv, callback: BaseCallback, rollout_buffer: RolloutBuffer, n_rollout_steps: int
-    ) -> bool:
-        return collect(self, env, callback, rollout_buffer, self.policy.model, self.reward_normalizer)
 
     def train(self) -> None:
         self.update()

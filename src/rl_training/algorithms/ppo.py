@@ -22,6 +22,7 @@ from torch import Tensor
 from rl_training.algorithms.actor_critic import ActorCritic, PolicyView
 from rl_training.algorithms.extractors import CompactCnnPolicy
 from rl_training.algorithms.policy_phase import RolloutData, mean_losses, policy_phase, rollout_data
+from rl_training.algorithms.reward_normalizer import RewardNormalizer
 from rl_training.algorithms.rollout import collect
 from rl_training.losses.ppo import PPOLoss, ppo_loss
 from rl_training.models.precision import encoder_dtype
@@ -34,6 +35,8 @@ class PPO(stable_baselines3.PPO):
         **stable_baselines3.PPO.policy_aliases,
         "CompactCnnPolicy": CompactCnnPolicy,
     }
+    #: PPG has one; with PPO, wrap the environment in `VecNormalize` instead.
+    reward_normalizer: RewardNormalizer | None = None
 
     def __init__(
         self,
@@ -61,7 +64,7 @@ class PPO(stable_baselines3.PPO):
     ) -> bool:
         if self._actor_critic is None:
             return super().collect_rollouts(env, callback, rollout_buffer, n_rollout_steps)
-        return collect(self, env, callback, rollout_buffer, self._actor_critic)
+        return collect(self, env, callback, rollout_buffer, self._actor_critic, self.reward_normalizer)
 
     def train(self) -> None:
         if self._actor_critic is None:

@@ -128,19 +128,22 @@ class ImageReplayBuffer(ReplayBuffer):
 
     def sample(self, batch_size: int, env: VecNormalize | None = None) -> ReplayBufferSamples:
         """Transitions drawn evenly, first the environment and then the step; draws come from torch's generator."""
+        if env is not None and env.norm_obs:
+            raise ConfigError("Images are normalised by the encoder; wrap the environment with norm_obs=False.")
         envs = torch.randint(self.n_envs, (batch_size,)).numpy()
         share = torch.rand(batch_size, dtype=torch.float64).numpy()
         oldest = self.oldest[envs]
-        return self._transitions(oldest + (share * (self.added - oldest)).astype(np.int64), envs)
+        return self._transitions(oldest + (share * (self.added - oldest)).astype(np.int64), envs, env)
 
-    def _transitions(self, numbers: Array, envs: Array) -> ReplayBufferSamples:
+    def _transitions(self, numbers: Array, envs: Array, env: VecNormalize | None = None) -> ReplayBufferSamples:
         """The transitions of those numbers, with their rewards up to ``n_steps`` ahead."""
         ahead = numbers[:, None] + np.arange(self.n_steps)
         places, env_of = ahead % self.buffer_size, envs[:, None]
         ended = (ahead >= self.added) | self.starts[places, env_of]
         ended[:, 0] = False
         within = ~np.logical_or.accumulate(ended, axis=1)
-        rewards = (self.rewards[places, env_of] * within * self.gamma ** np.arange(self.n_steps)).sum(axis=1)
+        each = self._normalize_reward(self.rewards[places, env_of], env)
+        rewards = (each * within * self.gamma ** np.arange(self.n_steps)).sum(axis=1)
         count = within.sum(axis=1)
         first, last = numbers % self.buffer_size, (numbers + count - 1) % self.buffer_size
         discounts = None if self.n_steps == 1 else self._column(self.gamma**count)

@@ -18,10 +18,10 @@ Array = NDArray[Any]
 class RewardNormalizer:
     """Keeps the discounted return of each environment and the variance of all returns seen."""
 
-    def __init__(self, n_envs: int, gamma: float, clip: float = 10.0) -> None:
+    def __init__(self, gamma: float, clip: float = 10.0) -> None:
         self.gamma = gamma
         self.clip = clip
-        self.returns = np.zeros(n_envs)
+        self.returns = np.zeros(0)
         self.mean = 0.0
         self.variance = 1.0
         # A whisper of a prior: the first rollout decides, yet nothing divides by zero.
@@ -29,6 +29,8 @@ class RewardNormalizer:
 
     def normalize(self, rewards: Array, ends: Array) -> Array:
         """Take the rollout into the statistics, then scale its rewards by them."""
+        if len(self.returns) != rewards.shape[1]:  # a new set of environments begins new returns
+            self.returns = np.zeros(rewards.shape[1])
         returns = np.empty(rewards.shape)
         for step, (reward, end) in enumerate(zip(rewards, ends)):
             self.returns = self.returns * self.gamma + reward
