@@ -115,7 +115,8 @@ def row_of(c: dict[str, Any], rank: float | None) -> str:
         paired = f"{theirs:.3f} vs {c['ours_on_paired']:.3f}: {c['difference']:+.3f}{error}"
         record = f"{c['our_wins']}/{c['our_losses']}"
     shown = "" if rank is None else f"{rank:.2f}"
-    return f"| {c['peer']} | {c['runs']} | {c['mean']:.3f} | {shown} | {paired} | {record} | {c['cpu_seconds_a_run']:.1f} |"
+    cells = [c["peer"], c["runs"], f"{c['mean']:.3f}", shown, paired, record, f"{c['cpu_seconds_a_run']:.1f}"]
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 def table(args: argparse.Namespace) -> None:

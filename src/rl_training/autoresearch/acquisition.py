@@ -15,9 +15,13 @@ so a controller that died continues where it was. A study goes through three reg
    sequence. So early, its uncertainty is all prior, and maximising it freely would only visit the corners of the cube;
 3. the maximum of ucb over random candidates and candidates near the best settings, refined by a local search.
 
+No one prior fits all functions, and a study whose model is wrong asks in the wrong places and never learns that it is.
+So proposals are made under a wide and a tight prior of the lengthscales in turn: where one is stuck, the other moves.
+The recommendation uses the one that foretells its own data better.
+
 A running trial is believed to return its own mean, so that a second worker is not sent to the same place. A trial that
-failed has no value and is no low value either; but where trials fail and none succeed nearby, ucb is lowered in
-proportion to the share of failures among the neighbours.
+failed has no value and teaches the model none; but a proposal is made as if it had returned something low, the lower
+the more its neighbours fail as well.
 """
 
 from __future__ import annotations
@@ -28,13 +32,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rl_training.autoresearch.gp import TinyGP, matern
+from rl_training.autoresearch.gp import DEFAULT_PRIOR, TIGHT_PRIOR, Prior, TinyGP, matern
 from rl_training.autoresearch.space import Array, Params, Space
 
 EXPLORE = 3.0
 MIN_TRIALS = 3
 TOP = 5  # candidates returned for the log
 
+PRIORS = (DEFAULT_PRIOR, TIGHT_PRIOR)  # proposals take them in turn
 GLOBAL_CANDIDATES = 1000
 LOCAL_CANDIDATES = 500
 LOCAL_CENTRES = 4  # settings of highest posterior mean that local candidates start from
@@ -42,6 +47,7 @@ LOCAL_REACH = (0.005, 0.5)  # standard deviation of a local step, drawn evenly i
 EARLY_CANDIDATES = 16
 REFINE_ROUNDS, REFINE_KEPT, REFINE_CHILDREN = 4, 8, 12
 REFINE_REACH, REFINE_SHRINK = 0.1, 0.4
+NEARBY = 0.12  # reach of a failure, in the cube, per square root of p
 APART = 0.05  # logged candidates differ by this much in some coordinate
 
 Score = Callable[[Array], tuple[Array, Array, Array]]  # U -> mean, std, ucb
@@ -94,9 +100,14 @@ def suggest(
     if not good:
         return Suggestion(space.decode(_fill(space, turn, 1, seed)[0]), (), "space-filling")
 
-    U, gp = fit_observations(space, good)
+    U, gp = fit_observations(space, good, PRIORS[turn % len(PRIORS)])
     failed = np.array([space.encode(o.params) for o in observations if not o.ok]).reshape(-1, len(space))
-    score = _scorer(space, gp.believing(space.features(busy)), U, failed, explore)
+    belief = _dreading(space, gp, U, failed).believing(space.features(busy))
+
+    def score(points: Array) -> tuple[Array, Array, Array]:
+        mean, std = belief.predict(space.features(points))
+        return mean, std, mean + explore * std
+
     if len(good) < max(min_trials, len(space) + 1):
         pool = _fill(space, turn, EARLY_CANDIDATES, seed)
         if len(good) < min_trials:
@@ -121,9 +132,12 @@ def recommend(space: Space, observations: Sequence[Observation]) -> Candidate | 
     return Candidate(good[best].params, float(mean[best]), float(std[best]), float(mean[best]))
 
 
-def fit_observations(space: Space, good: Sequence[Observation]) -> tuple[Array, TinyGP]:
+def fit_observations(space: Space, good: Sequence[Observation], prior: Prior | None = None) -> tuple[Array, TinyGP]:
+    """U and the process of trials that have values; without a prior, under the one whose trials foretell each other."""
     U = np.array([space.encode(observation.params) for observation in good])
-    return U, TinyGP.fit(space.features(U), np.array([observation.value for observation in good], dtype=float))
+    X, y = space.features(U), np.array([observation.value for observation in good], dtype=float)
+    fits = [TinyGP.fit(X, y, candidate) for candidate in (PRIORS if prior is None else (prior,))]
+    return U, max(fits, key=TinyGP.score)
 
 
 def _fill(space: Space, first: int, count: int, seed: int) -> Array:
@@ -136,26 +150,26 @@ def _fill(space: Space, first: int, count: int, seed: int) -> Array:
     return space.snap((shift + np.arange(first + 1, first + count + 1)[:, None] * steps) % 1.0)
 
 
-def _scorer(space: Space, gp: TinyGP, U: Array, failed: Array, explore: float) -> Score:
-    succeeded, broken = (space.features(part) / gp.lengthscales for part in (U, failed))
-    floor = float(gp.predict(space.features(U))[0].min())
+def _dreading(space: Space, gp: TinyGP, U: Array, failed: Array) -> TinyGP:
+    """The process after believing in a low value at each failure, as low as the neighbours fail more than is usual.
 
-    def score(points: Array) -> tuple[Array, Array, Array]:
-        X = space.features(points)
-        mean, std = gp.predict(X)
-        ucb = mean + explore * std
-        if len(failed):
-            bad, fine = (_nearness(X / gp.lengthscales, part) for part in (broken, succeeded))
-            ucb = floor + (ucb - floor) * (1.0 + fine) / (1.0 + fine + bad)
-        return mean, std, ucb
-
-    return score
+    Where all neighbours fail it is the lowest mean seen; where all succeed it is the mean, as if by chance.
+    """
+    if not len(failed):
+        return gp
+    usual = len(U) / (len(U) + len(failed))
+    fine, bad = _nearness(failed, U), _nearness(failed, failed) - 1.0  # not counting itself
+    share = np.minimum((usual + fine) / (1.0 + fine + bad) / usual, 1.0)
+    X = space.features(failed)
+    floor, mean = gp.predict(space.features(U))[0].min(), gp.predict(X)[0]
+    return gp.believing(X, floor + share * (mean - floor))
 
 
 def _nearness(A: Array, B: Array) -> Array:
-    """How many points of B are near each of A, counted by the kernel; both in lengthscales."""
+    """How many points of B are near each of A, counted by the kernel at a fixed reach: what fails is not what pays."""
+    reach = NEARBY * math.sqrt(A.shape[1])
     square = (A * A).sum(axis=1)[:, None] + (B * B).sum(axis=1) - 2.0 * A @ B.T
-    return np.asarray(matern(np.sqrt(np.maximum(square, 0.0))).sum(axis=1))
+    return np.asarray(matern(np.sqrt(np.maximum(square, 0.0)) / reach).sum(axis=1))
 
 
 def candidates_near(space: Space, centres: Array, rng: np.random.Generator) -> Array:

@@ -1,0 +1,54 @@
+"""Stopping: not before enough trials, not while much may be left, and at last."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rl_training.autoresearch.acquisition import Observation
+from rl_training.autoresearch.convergence import check_convergence, noise_between_seeds
+from rl_training.autoresearch.space import Parameter, Space
+
+LINE = Space((Parameter("x", "float"),))
+
+
+def observe(count, noise, seed=0, high=1.0):
+    rng = np.random.default_rng(seed)
+    places = rng.uniform(0, high, count)
+    return [Observation({"x": float(x)}, float(np.sin(3 * x) + noise * rng.standard_normal())) for x in places]
+
+
+def test_too_few_trials_say_so():
+    verdict = check_convergence(LINE, observe(5, 0.1), 0)
+    assert not verdict.stop
+    assert "5 of the 20 trials" in verdict.reason
+
+
+def test_a_well_known_noisy_function_is_done():
+    verdict = check_convergence(LINE, observe(60, 0.2), 0)
+    assert verdict.stop
+    assert verdict.gain < verdict.noise
+    assert verdict.noise == pytest.approx(0.2, rel=0.3)
+    assert verdict.reason.startswith("Converged after 60 trials: the expected remaining gain")
+    assert verdict.reason.count(".") - sum(c == "." for c in f"{verdict.gain:.4g}{verdict.noise:.4g}") == 1
+
+
+def test_an_unseen_half_is_not_done():
+    verdict = check_convergence(LINE, observe(30, 0.02, high=0.3), 0)
+    assert not verdict.stop
+    assert verdict.gain > verdict.noise
+
+
+def test_repeats_measure_the_noise():
+    # Groups (1, 3) and (10, 10, 13): squares 2 and 6 over 1 + 2 degrees of freedom.
+    U = np.array([[0.1], [0.1], [0.5], [0.5], [0.5], [0.9]])
+    assert noise_between_seeds(U, np.array([1.0, 3.0, 10.0, 10.0, 13.0, 99.0])) == pytest.approx(np.sqrt(8 / 3))
+    assert noise_between_seeds(U[:3], np.array([1.0, 3.0, 10.0])) is None
+    repeated = [*observe(40, 0.0), *(Observation({"x": 0.5}, value) for value in (0.9, 1.1, 1.0, 1.0, 0.95))]
+    assert "measured on repeats" in check_convergence(LINE, repeated, 0).reason
+
+
+def test_failures_teach_nothing_and_break_nothing():
+    failed = [Observation({"x": 0.5}, None)] * 30
+    assert not check_convergence(LINE, failed, 0).stop
+    assert check_convergence(LINE, observe(60, 0.2) + failed, 0).stop
