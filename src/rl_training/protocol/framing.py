@@ -19,6 +19,7 @@ SERVER_LIMIT = 256 * 1024  # characters of one command: none needs a thousand
 # After so many broken objects in a row reading goes on at the next line, after so many in one read with the next read.
 _BROKEN_IN_A_ROW, _BROKEN_IN_A_READ = 20, 200
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _INCOMPLETE, _BROKEN = "incomplete", "broken"
 
 _OBJECT_START = re.compile(r'\{(?=\s*["}]|\s*\Z)')
@@ -111,7 +112,7 @@ class FrameDecoder:
 
 def encode_line(message: RawMessage) -> bytes:
     """A message as the simulator sends it: compact JSON and a newline."""
-    return json.dumps(message, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+    return _ENCODER.encode(message).encode() + b"\n"
 
 
 def encode_bare(message: RawMessage) -> bytes:
