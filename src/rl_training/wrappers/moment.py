@@ -70,6 +70,18 @@ class Moment:
         beyond: Floats = np.maximum(np.maximum(self.edges[:, 0] - offset, offset - self.edges[:, 1]), 0.0)
         return beyond
 
+    @property
+    def hit(self) -> Flags:
+        """Touched something anew in this step."""
+        anew: Flags = self.cars[:, s.HIT] >= 0.0
+        return anew
+
+    @property
+    def touching(self) -> Flags:
+        """In contact with something."""
+        contact: Flags = self.cars[:, s.TOUCHING] >= 0.0
+        return contact
+
 
 class StartLineClock:
     """Times laps from start line to start line as gym-donkeycar does; circling over the line makes short ones."""
@@ -112,6 +124,7 @@ def moment_of_info(info: Mapping[str, Any], *, seconds: float, max_cte: float, c
     car[0, s.LATERAL] = np.sqrt(max(speed**2 - forward**2, 0.0)) * METRE
     car[0, s.CTE] = float(info.get("cte", 0.0))
     car[0, s.OFFSET] = float(info.get("offset", car[0, s.CTE]))
+    car[0, s.HIT] = car[0, s.TOUCHING] = 0.0 if info.get("hit", "none") != "none" else -1.0
     car[0, s.FURTHEST] = float(info.get("furthest", 0.0)) * METRE
     edges = np.array([[-UNKNOWN_EDGE, UNKNOWN_EDGE]])
     return Moment(car, edges, seconds, max_cte, np.array([crashed]), np.zeros(1))

@@ -162,7 +162,9 @@ class EfficiencyGate:
 
 
 class Race:
-    """New progress along the track per second, charged instead of paid off the road; a crash costs 5.
+    """New progress along the track per second; off the road or against a wall it is charged instead of paid.
+
+    Each hit costs 5 whether it ends the episode or not, and so does any other end of it but the limit of time.
 
     Progress is followed along the track's line by continuous tracking, and only what exceeds the furthest point so far
     counts: nothing that a car does can earn more than the way it really drove, and no stretch pays twice.
@@ -179,7 +181,8 @@ class Race:
         pace = (furthest - self._furthest) / moment.seconds
         self._furthest = furthest
         on_road = 1.0 - 2.0 * np.minimum(moment.beyond_edge / VERGE, 1.0)
-        return pace * on_road + RACE_CRASH * moment.crashed, np.zeros(len(pace), np.bool_)
+        clean = np.where(moment.touching, -1.0, on_road)
+        return pace * clean + RACE_CRASH * (moment.crashed | moment.hit), np.zeros(len(pace), np.bool_)
 
 
 @dataclass(frozen=True)
@@ -191,7 +194,9 @@ class RewardKind:
 
 
 REWARDS: dict[str, RewardKind] = {
-    "race": RewardKind("new progress along the track per second, -5 on a crash; the default", Race),
+    "race": RewardKind(
+        "new progress along the track per second, clean and on the road; -5 on a crash; the default", Race
+    ),
     "donkey": RewardKind("gym-donkeycar's: forward velocity x closeness, -1 on a crash", lambda n: Plain(donkey)),
     "speed": RewardKind("speed x closeness, -1 on a crash", lambda n: Plain(speed)),
     "v1": RewardKind("the first version of earlier work, the same as speed", lambda n: Plain(speed)),
