@@ -487,7 +487,7 @@ def _paint_decal(
 def _mean_code(a: int, b: int, c: int, d: int, tie: int) -> int:
     """Code of four texels seen as one: the two materials with the largest shares, the mean shade.
 
-    A shade just between two goes up with `tie` 1 and down with 0: were it always up, distance would brighten the ground.
+    A shade just between two goes up with `tie` 1 and down with 0: else distance would brighten the ground.
     """
     shade = ((a & 15) + (b & 15) + (c & 15) + (d & 15) + 1 + tie) >> 2
     if (a | 15) == (b | 15) == (c | 15) == (d | 15):
