@@ -1,0 +1,126 @@
+"""A trial from the inside: what runs in the process that the fork server makes for it.
+
+The process leads a session of its own, writes to its run folder only, and ends with its controller.
+
+Files of a run folder that the loop reads and writes; the trial adds its own beside them:
+
+    task.json      what to do, written before the process starts
+    process.json   who does it: pid and start time
+    retest.json    fresh_reward, of a retest
+    result.json    run_status, mean_reward, std_reward and whatever else the trial reports: the last thing written
+    model.zip      the policy
+    log.txt        all that was printed
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import resource
+import signal
+import sys
+import threading
+import traceback
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from rl_training.autoresearch.durable import read_json, write_json
+from rl_training.autoresearch.identity import ProcessIdentity
+from rl_training.errors import SimulatorError, UsageError
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+class TrialRunner(Protocol):
+    """How a study trains and evaluates. It is pickled into the trial's process; what it imports can be preloaded."""
+
+    def train(self, params: dict[str, Any], folder: Path, seed: int) -> None:
+        """Train with ``params`` and write ``model.zip``, then ``result.json``, into ``folder``."""
+
+    def evaluate(self, model: Path, seed: int) -> float:
+        """Mean reward of a saved model over episodes that ``seed`` makes new."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one trial is to do. ``retest_model`` is the model, of trial ``retest_of``, that is evaluated first."""
+
+    trial: int
+    params: dict[str, Any]
+    seed: int
+    timestamp: str
+    retest_of: int | None = None
+    retest_model: str | None = None
+
+    def save(self, folder: Path) -> None:
+        write_json(folder / "task.json", asdict(self))
+
+    @classmethod
+    def load(cls, folder: Path) -> Task | None:
+        """The task of a run folder; None if it has none, as one whose controller died while making it."""
+        values = read_json(folder / "task.json")
+        return None if values is None else cls(**values)
+
+
+def run_job(runner: TrialRunner, task: Task, folder: Path, threads: int, memory_bytes: int) -> None:
+    """Do a task; the exit code is 0 if it was done and 1 if not, and `result.json` says why not."""
+    os.setsid()
+    _print_to(folder / "log.txt")
+    write_json(folder / "process.json", ProcessIdentity.own().to_dict())
+    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_controller, name="end-with-controller", daemon=True).start()
+    _limit_threads(threads)
+    if memory_bytes and sys.platform.startswith("linux"):
+        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+    try:
+        if task.retest_model is not None:
+            fresh = runner.evaluate(Path(task.retest_model), task.seed)
+            write_json(folder / "retest.json", {"fresh_reward": float(fresh)})
+        runner.train(dict(task.params), folder, task.seed)
+    except Exception as error:  # whatever a trial raises is its result
+        traceback.print_exc()
+        if not (folder / "result.json").exists():
+            reason = f"{type(error).__name__}: {error}"
+            write_json(folder / "result.json", {"run_status": status_of(error), "reason": reason})
+        sys.exit(1)
+
+
+def status_of(error: Exception) -> str:
+    """The run_status of a trial that raised an error."""
+    if isinstance(error, MemoryError) or "allocate memory" in str(error):  # torch raises a RuntimeError
+        return "out_of_memory"
+    if isinstance(error, SimulatorError):
+        return "sim_lost"
+    return "invalid" if isinstance(error, UsageError) else "crashed"
+
+
+def _print_to(log: Path) -> None:
+    """Send output, that of C libraries too, to the log, line by line."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    os.close(descriptor)
+    sys.stdout = open(1, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115
+
+
+def _leave(number: int, frame: object) -> None:
+    """On SIGTERM: unwind, so that envs and simulators are closed."""
+    sys.exit(128 + number)
+
+
+def _end_with_controller() -> None:
+    controller = multiprocessing.parent_process()
+    assert controller is not None
+    controller.join()
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
+def _limit_threads(threads: int) -> None:
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
+    if "torch" in sys.modules:  # preloaded, so it has read the environment already
+        sys.modules["torch"].set_num_threads(threads)

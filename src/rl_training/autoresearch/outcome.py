@@ -1,0 +1,113 @@
+"""What became of a trial: a pure reading of its run folder and of how its process ended.
+
+A complete `result.json` with a sound model counts however the process ended, so that a trial gets the same record
+whether its controller lived to see the end or finds the folder after a restart.
+"""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rl_training.autoresearch.durable import read_json, sha256
+from rl_training.autoresearch.ledger import STATUSES, VALUED
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a process ended: its exit code, or why we ended it (`run_status` and a sentence)."""
+
+    exit_code: int | None = None
+    run_status: str = ""
+    why: str = ""
+    interrupted: bool = False  # by the operator, or with the controller: not the setting's fault
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The part of a record that the trial decides."""
+
+    run_status: str
+    reason: str = ""
+    mean_reward: float | None = None
+    std_reward: float | None = None
+    has_model: bool = False
+    model_sha256: str | None = None
+    fresh_reward: float | None = None
+    interrupted: bool = False
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def outcome_of(folder: Path, ending: Ending) -> Outcome:
+    """Read a run folder whose process has ended."""
+    result = read_json(folder / "result.json")
+    fresh = _number((read_json(folder / "retest.json") or {}).get("fresh_reward"))
+    if result is None:
+        status, why = ending.run_status or "crashed", ending.why or _say(ending.exit_code)
+        return Outcome(status, why, fresh_reward=fresh, interrupted=ending.interrupted)
+    status = result.get("run_status", "ok")
+    extra = {
+        key: value
+        for key, value in result.items()
+        if key not in ("run_status", "reason", "mean_reward", "std_reward") and _is_plain(value)
+    }
+    if status not in VALUED:
+        known = status if status in STATUSES else "crashed"
+        return Outcome(known, str(result.get("reason", "")), fresh_reward=fresh, extra=extra)
+    mean = _number(result.get("mean_reward"))
+    if mean is None:
+        why = f"its mean_reward is {result.get('mean_reward')!r}, which is no finite number"
+        return Outcome("invalid", why, fresh_reward=fresh)
+    fault = _fault_of(folder / "model.zip", result.get("model_sha256"))
+    if fault:
+        return Outcome("invalid", fault, fresh_reward=fresh)
+    return Outcome(
+        status,
+        str(result.get("reason", "")),
+        mean,
+        _number(result.get("std_reward")),
+        has_model=True,
+        model_sha256=sha256(folder / "model.zip"),
+        fresh_reward=fresh,
+        extra=extra,
+    )
+
+
+def _fault_of(model: Path, expected: object) -> str:
+    """What is wrong with a model file; empty if nothing is."""
+    try:
+        with zipfile.ZipFile(model) as archive:
+            broken = archive.testzip()
+    except FileNotFoundError:
+        return "it saved no model.zip"
+    except (OSError, zipfile.BadZipFile, EOFError) as error:
+        return f"its model.zip cannot be read: {error}"
+    if broken is not None:
+        return f"its model.zip is corrupt at '{broken}'"
+    if isinstance(expected, str) and sha256(model) != expected:
+        return "its model.zip is not the one that was evaluated: the SHA-256 differs"
+    return ""
+
+
+def _say(exit_code: int | None) -> str:
+    if exit_code is None:
+        return "its process is gone"
+    if exit_code < 0:
+        return f"its process was ended by signal {-exit_code}"
+    return f"its process ended with code {exit_code} and no result"
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a value may go into the ledger: short, and JSON without NaN."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, bool | int | str)
