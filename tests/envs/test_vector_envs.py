@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
+from rl_training.envs.cameras import _Buffers
 from rl_training.envs.donkey_env import DonkeyEnv
 from rl_training.envs.spec import ActionSpec, EnvSpec, Limits, ObservationSpec, StartSpec
 from rl_training.envs.vec_env import DonkeyVecEnv
@@ -203,3 +204,15 @@ def test_an_env_spec_survives_its_plain_form() -> None:
     assert EnvSpec.from_dict(spec.to_dict()) == spec
     with pytest.raises(ConfigError, match="max_cte"):
         EnvSpec.from_dict({"limits": {"max_ctee": 2}})
+
+
+def test_buffers_come_back_only_when_nobody_looks_at_them() -> None:
+    buffers = _Buffers((4, 3))
+    first = buffers.take()
+    view = first[1:]
+    del first
+    second = buffers.take()
+    assert not np.shares_memory(view, second)
+    address = second.ctypes.data
+    del second
+    assert buffers.take().ctypes.data == address

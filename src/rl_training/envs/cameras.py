@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import cv2
@@ -47,6 +48,25 @@ def cut_from_frame(frame: Images, observation: ObservationSpec) -> Images:
     return cut
 
 
+class _Buffers:
+    """Arrays of one shape, handed out again once nobody holds them or a view of them.
+
+    Fresh memory of a megabyte a step would cost more in page faults than drawing into it.
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self._shape = shape
+        self._arrays: list[Images] = []
+
+    def take(self) -> Images:
+        """An array whose contents nobody needs any more."""
+        for k in range(len(self._arrays)):
+            if sys.getrefcount(self._arrays[k]) == 2:  # the list and the call's own argument
+                return self._arrays[k]
+        self._arrays.append(np.empty(self._shape, np.uint8))
+        return self._arrays[-1]
+
+
 class StackedCamera:
     """The cameras of all cars, with each car's last frames."""
 
@@ -59,6 +79,8 @@ class StackedCamera:
         self.rig = CameraRig(world, view, offset=camera.offset, degrees=camera.rotation, fov=camera.fov, lens=lens)
         self._stack = observation.stack
         self._all = np.arange(world.size)
+        self._frames = _Buffers((world.size, self.rig.frame_bytes))
+        self._stacks = _Buffers((world.size, self._stack, self.rig.frame_bytes))
         self._history: Images = np.zeros((world.size, self._stack, self.rig.frame_bytes), np.uint8)
         self._fresh = np.ones(world.size, np.bool_)  # no frame of this episode was taken yet
 
@@ -73,11 +95,13 @@ class StackedCamera:
     def observe(self, cars: NDArray[np.int64] | None = None) -> Images:
         """Observations of all cars, which become their history; of some, for a last look before they are reset."""
         indices = self._all if cars is None else cars
-        frames: Images = np.empty((len(indices), self.rig.frame_bytes), np.uint8)
+        whole = len(indices) == len(self._all)
+        frames = self._frames.take() if whole else np.empty((len(indices), self.rig.frame_bytes), np.uint8)
         self.rig.draw(indices, frames)
         if self._stack == 1:
             return self._arranged(frames[:, None])
-        stacked: Images = np.empty((len(indices), self._stack, self.rig.frame_bytes), np.uint8)
+        shape = (len(indices), self._stack, self.rig.frame_bytes)
+        stacked = self._stacks.take() if whole else np.empty(shape, np.uint8)
         stacked[:, :-1] = self._history[indices, 1:]
         stacked[:, -1] = frames
         if cars is None:
