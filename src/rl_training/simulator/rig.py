@@ -94,6 +94,7 @@ class CameraRig:
         lens: Lens | None = None,
     ) -> None:
         self.world, self.view, self.lens = world, view, lens
+        self.frame_bytes = math.prod(view.shape)
         size = world.size
         self._mount = mount_row(degrees=degrees) if offset is None else mount_row(offset, degrees)
         self._half_fov = math.radians(fov) / 2.0
@@ -112,11 +113,6 @@ class CameraRig:
         self._frames_drawn = np.zeros(size, np.int64)
         self._scratch = [Scratch.of(view) for _ in range(world.threads)]
         self._others = [np.zeros((world.cars - 1, OTHER_COLUMNS)) for _ in range(world.threads)]
-
-    @property
-    def frame_bytes(self) -> int:
-        """Bytes of one frame."""
-        return int(np.prod(self.view.shape))
 
     def dress(self, car: int, look: Appearance) -> None:
         """Take up an appearance: palette, light, how the camera sits, its faults."""
