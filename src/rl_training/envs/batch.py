@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from rl_training.envs.action_map import ActionMap
 from rl_training.envs.rules import episode_over
+from rl_training.envs.snapshot import memory_of, restore_memory
 from rl_training.envs.spec import EnvSpec
 from rl_training.envs.stage import Stage
 from rl_training.errors import UsageError
@@ -27,6 +28,7 @@ from rl_training.wrappers.guards import Cause, Guards
 from rl_training.wrappers.moment import Moment, StartLineClock
 from rl_training.wrappers.rewards import make_reward
 
+EPISODE_ARRAYS = ("steps", "returns", "hit", "_reseeded", "_edges", "_lengths", "_guarded", "_rewarded")
 END_OF_ROAD = 16.0  # an open road ends this far before its last point [u]
 
 Flags = NDArray[np.bool_]
@@ -56,6 +58,7 @@ class DonkeyBatch:
         self.steps = np.zeros(num_envs, np.int64)  # control steps in the present episode
         self.returns: Floats = np.zeros(num_envs)
         self.hit: Flags = np.zeros(num_envs, np.bool_)
+        self.moment: Moment | None = None  # the last step, as rewards saw it
         self._guarded = np.zeros(num_envs, np.int8)  # `Cause` of the guard that ended the episode
         self._rewarded: Flags = np.zeros(num_envs, np.bool_)  # the reward itself ended the episode
         self._began = np.zeros(num_envs)  # wall clock
@@ -105,7 +108,7 @@ class DonkeyBatch:
         """One action for every car: (rewards, terminated, truncated)."""
         self.action_map.ask(actions)
         over = self._drive()
-        moment = Moment(
+        self.moment = moment = Moment(
             self.world.state,
             self._edges,
             self.spec.frame_skip * SUBSTEPS * SUBSTEP,
@@ -162,6 +165,8 @@ class DonkeyBatch:
             "forward_vel": float(car[state.FORWARD]) / METRE,
             "hit": self.world.hit_name(i),
             "track": track.name,
+            "steering": float(car[state.STEER]),
+            "throttle": float(car[state.THROTTLE]),
             "steps": int(self.steps[i]),
             "progress": float(car[state.PROGRESS]) / METRE,
             "furthest": float(car[state.FURTHEST]) / METRE,
@@ -186,13 +191,30 @@ class DonkeyBatch:
     def save_state(self) -> dict[str, Any]:
         """All that a later `load_state` needs to go on bit for bit: cars, generators, counters, frame history."""
         return {
-            "world": self.world.save_state(),
-            "camera": self.camera.save_state(),
+            "stage": self.stage.save_state(),
             "rngs": [rng.bit_generator.state if rng is not None else None for rng in self._rngs],
-            "tracks": [self.world.track(i).name for i in range(self.num_envs)],
-            "steps": self.steps.copy(),
-            "returns": self.returns.copy(),
+            "memories": [memory_of(helper) for helper in self._helpers()],
+            **{name: getattr(self, name).copy() for name in EPISODE_ARRAYS},
         }
+
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """The inverse of `save_state`, on a batch of the same `EnvSpec` and size. The wall clock starts anew."""
+        if len(saved["rngs"]) != self.num_envs:
+            raise UsageError(f"{len(saved['rngs'])} cars were saved; this batch has {self.num_envs}.")
+        self.stage.load_state(saved["stage"])
+        for i, known in enumerate(saved["rngs"]):
+            rng, _ = seeding.np_random(0)
+            rng.bit_generator.state = known
+            self._rngs[i] = rng
+        for helper, memory in zip(self._helpers(), saved["memories"]):
+            restore_memory(helper, memory)
+        for name in EPISODE_ARRAYS:
+            getattr(self, name)[...] = saved[name]
+        self._began[:] = time.monotonic()
+
+    def _helpers(self) -> tuple[Any, ...]:
+        """What remembers something of the running episodes."""
+        return self.action_map, self.reward, self.guards, self._lap_clock
 
     def close(self) -> None:
         """Release the world."""

@@ -4,13 +4,16 @@ have in common.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from rl_training.envs.cameras import StackedCamera
 from rl_training.envs.spec import EnvSpec
 from rl_training.envs.start import choose_start
 from rl_training.envs.track_source import TrackSource
-from rl_training.simulator.randomize import sample
+from rl_training.simulator.packing import prepare
+from rl_training.simulator.randomize import Appearance, sample
 from rl_training.simulator.state import TIME
 from rl_training.simulator.track import Track
 from rl_training.simulator.world import World
@@ -24,6 +27,7 @@ class Stage:
         self.world = World(arenas, threads=threads)
         self.camera = StackedCamera(self.world, spec.observation, spec.camera)
         self._sources = [TrackSource(spec.tracks[i % len(spec.tracks)]) for i in range(arenas)]
+        self._looks: list[Appearance | None] = [None] * arenas
 
     def begin(self, arena: int, rng: np.random.Generator, reseeded: bool) -> Track:
         """Load, dress and place for a new episode. The order of draws is part of what a seed means."""
@@ -33,8 +37,36 @@ class Stage:
         if reseeded:  # a seed begins a life of its own, as loading the scene does: the clock too
             self.world.state[arena, TIME] = 0.0
         look = sample(self.spec.randomization, track, rng)
-        self.world.dress(arena, look)
-        self.camera.dress(arena, look)
+        self._dress(arena, look)
         self.world.place(arena, *choose_start(track, self.spec.start, rng))
         self.camera.forget(arena)
         return track
+
+    def _dress(self, arena: int, look: Appearance) -> None:
+        self._looks[arena] = look
+        self.world.dress(arena, look)
+        self.camera.dress(arena, look)
+
+    def save_state(self) -> dict[str, Any]:
+        """Tracks, looks, cars and frames of running episodes; arenas on one track share it."""
+        tracks = [self.world.track(arena) for arena in range(self.world.arenas)]
+        unique = list({id(track): track for track in tracks}.values())
+        places = {id(track): place for place, track in enumerate(unique)}
+        return {
+            "tracks": unique,
+            "track_of": [places[id(track)] for track in tracks],
+            "looks": list(self._looks),
+            "scene_seeds": [source.scene_seed for source in self._sources],
+            "world": self.world.save_state(),
+            "camera": self.camera.save_state(),
+        }
+
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """The inverse of `save_state`, on a stage of the same `EnvSpec` and size."""
+        prepared = [prepare(track) for track in saved["tracks"]]
+        for arena, look in enumerate(saved["looks"]):
+            self._sources[arena].scene_seed = saved["scene_seeds"][arena]
+            self.world.load(arena, prepared[saved["track_of"][arena]])
+            self._dress(arena, look)
+        self.world.load_state(saved["world"])
+        self.camera.load_state(saved["camera"])

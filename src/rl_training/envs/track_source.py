@@ -19,7 +19,7 @@ class TrackSource:
 
     def __init__(self, name: str, scene_seed: int = 0) -> None:
         self.name = name
-        self._scene_seed = scene_seed
+        self.scene_seed = scene_seed
         parts = name.partition("@")[0].split(":")
         self.new_each_reset = parts[0] == "random" and len(parts) < 3
         self._split = parts[1] if len(parts) > 1 else "train"
@@ -30,8 +30,8 @@ class TrackSource:
         if self.new_each_reset:
             return self._new_road(rng)
         if self.name == "generated_road" and reseeded:
-            self._scene_seed = int(rng.integers(2**31))
-        return named_track(self.name, self._scene_seed)
+            self.scene_seed = int(rng.integers(2**31))
+        return named_track(self.name, self.scene_seed)
 
     def _new_road(self, rng: np.random.Generator) -> PreparedTrack:
         from rl_training.simulator.random_road import SEED_RANGES, random_road_by_name

@@ -80,6 +80,16 @@ class DonkeyVecEnv(VecEnv):
             }
         self.batch.reset(indices)
 
+    def save_state(self) -> dict[str, Any]:
+        """All that `load_state` needs to go on bit for bit in the middle of episodes."""
+        return {"batch": self.batch.save_state(), "frames": None if self._frames is None else self._frames.copy()}
+
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """The inverse of `save_state`, on envs of the same `EnvSpec` and number; no reset is needed after it."""
+        self.batch.load_state(saved["batch"])
+        self._frames = saved["frames"]
+        self._reset_seeds()
+
     def close(self) -> None:
         self.batch.close()
 
