@@ -1,0 +1,111 @@
+"""train, resume, evaluate, predict: what the commands do, from Python.
+
+from rl_training import api
+run = api.train("ppo/donkey", "runs/first", total_timesteps=30_000)
+print(run["mean_reward"], api.evaluate("runs/first").mean_reward)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from rl_training.errors import ModelError
+from rl_training.experiment.checkpoint import Checkpoint, find_checkpoint
+from rl_training.experiment.config import TrainConfig
+from rl_training.experiment.presets import resolve
+from rl_training.experiment.registry import algorithm_spec
+from rl_training.experiment.run_folder import RunFolder, new_run_path
+
+RUNS = Path("runs")
+
+
+def train(
+    config: TrainConfig | str | Path | Mapping[str, Any],
+    folder: str | Path | None = None,
+    *,
+    quiet: bool = True,
+    print_steps: bool = False,
+    **over: Any,
+) -> dict[str, Any]:
+    """Train by a config, a preset's name, a config file or plain values, each changed by ``over``; the result.
+
+    The run is kept in ``folder``, or in one of its own below ``runs``.
+    """
+    wanted = _config(config, over)
+    spec = algorithm_spec(wanted.algo)
+    run = RunFolder.create(Path(folder) if folder else new_run_path(wanted, RUNS), wanted)
+    result: dict[str, Any] = spec.train(wanted, run, quiet=quiet, print_steps=print_steps)
+    return result
+
+
+def _config(config: TrainConfig | str | Path | Mapping[str, Any], over: Mapping[str, Any]) -> TrainConfig:
+    if isinstance(config, TrainConfig):
+        return replace(config, **over)
+    if isinstance(config, Mapping):
+        return TrainConfig.from_dict({**config, **over})
+    return resolve(config=str(config), over=over)
+
+
+def resume(
+    folder: str | Path, *, total_timesteps: int | None = None, quiet: bool = True, print_steps: bool = False
+) -> dict[str, Any]:
+    """Continue a run from its last resume point, to its own end or to ``total_timesteps``; the result."""
+    run = RunFolder.existing(Path(folder))
+    config = run.config()
+    if total_timesteps is not None:
+        config = replace(config, total_timesteps=total_timesteps)
+        run.write_config(config)
+    result: dict[str, Any] = algorithm_spec(config.algo).train(
+        config, run, resume=True, quiet=quiet, print_steps=print_steps
+    )
+    return result
+
+
+def evaluate(
+    model: str | Path,
+    *,
+    episodes: int | None = None,
+    seed: int | None = None,
+    config: TrainConfig | str | None = None,
+    trust: bool = False,
+) -> Any:
+    """Score a model (a zip or a run folder) in the env it was trained in, or in that of ``config``."""
+    found = find_checkpoint(Path(model), trust=trust)
+    wanted = _config(config, {}) if config is not None else _config_of(found)
+    return algorithm_spec(wanted.algo).evaluate(_load(found, wanted), wanted, episodes, seed)
+
+
+def predict(
+    model: str | Path,
+    observation: Any,
+    *,
+    deterministic: bool = True,
+    config: TrainConfig | str | None = None,
+    trust: bool = False,
+) -> Any:
+    """The action of a model for one observation or a batch. The model is loaded once and kept while it is used."""
+    found = find_checkpoint(Path(model), trust=trust)
+    wanted = _config(config, {}) if config is not None else _config_of(found)
+    return algorithm_spec(wanted.algo).predict(_load(found, wanted), observation, deterministic)
+
+
+def _config_of(checkpoint: Checkpoint) -> TrainConfig:
+    if checkpoint.config is None:
+        raise ModelError(
+            f"There is no config.yaml beside {checkpoint.model}, so its algorithm and env are not known; give a config."
+        )
+    return checkpoint.config
+
+
+def _load(checkpoint: Checkpoint, config: TrainConfig) -> Any:
+    return _loaded(checkpoint.model, checkpoint.model.stat().st_mtime_ns, config.algo, config.device)
+
+
+@lru_cache(maxsize=4)
+def _loaded(path: Path, _changed: int, algo: str, device: str) -> Any:
+    spec = algorithm_spec(algo)
+    return spec.load(spec.algorithm(), path, None, device)

@@ -1,0 +1,140 @@
+"""How good a policy is in its config's env, by stable-baselines3's ``evaluate_policy``; and whether it learned at all.
+
+The yardsticks are a random policy and the untrained one, in the same env. Rewards may be negative, so "better" is
+measured from the better yardstick in units of its own size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from gymnasium import Space
+from numpy.typing import NDArray
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.type_aliases import PolicyPredictor
+from stable_baselines3.common.vec_env import VecEnv
+
+from rl_training.experiment.config import TrainConfig
+from rl_training.runtime.environments import EVALUATION_SEED, make_env
+
+PARALLEL = 16  # envs of an evaluation, at most
+FIGURES = ("laps", "lap_count", "progress", "last_lap_time")  # kept of an episode's last info, where it has them
+
+
+@dataclass(frozen=True)
+class Score:
+    """Rewards of whole episodes, and what the env says of each at its end."""
+
+    mean_reward: float
+    std_reward: float
+    episode_rewards: list[float]
+    episode_lengths: list[int]
+    figures: dict[str, list[float]] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def score(
+    model: PolicyPredictor,
+    config: TrainConfig,
+    episodes: int | None = None,
+    seed: int | None = None,
+    *,
+    deterministic: bool = True,
+) -> Score:
+    """Drive ``episodes`` whole episodes in envs made for it."""
+    count = episodes or config.eval_episodes
+    env = make_env(config, min(count, PARALLEL), seed=_seed(config, seed))
+    try:
+        return score_in(model, env, count, _seed(config, seed), deterministic)
+    finally:
+        env.close()
+
+
+def _seed(config: TrainConfig, seed: int | None) -> int:
+    return config.seed + EVALUATION_SEED if seed is None else seed
+
+
+def score_in(model: PolicyPredictor, env: VecEnv, episodes: int, seed: int, deterministic: bool = True) -> Score:
+    """As `score`, in envs at hand; the same seed gives the same episodes."""
+    figures: dict[str, list[float]] = {}
+
+    def note(names: dict[str, Any], _: dict[str, Any]) -> None:
+        if names["done"]:
+            for name in FIGURES:
+                if name in names["info"]:
+                    figures.setdefault(name, []).append(float(names["info"][name]))
+
+    env.seed(seed)
+    rewards, lengths = evaluate_policy(
+        model, env, episodes, deterministic=deterministic, return_episode_rewards=True, callback=note
+    )
+    assert isinstance(rewards, list)
+    assert isinstance(lengths, list)
+    return Score(
+        float(np.mean(rewards)), float(np.std(rewards)), [float(reward) for reward in rewards], lengths, figures
+    )
+
+
+class RandomPolicy:
+    """Draws every action from the action space."""
+
+    def __init__(self, space: Space[Any], seed: int) -> None:
+        self.space = space
+        self.space.seed(seed)
+
+    def predict(
+        self,
+        observation: NDArray[Any] | dict[str, NDArray[Any]],
+        state: tuple[NDArray[Any], ...] | None = None,
+        episode_start: NDArray[Any] | None = None,
+        deterministic: bool = False,
+    ) -> tuple[NDArray[Any], None]:
+        assert isinstance(observation, np.ndarray)
+        return np.stack([np.asarray(self.space.sample()) for _ in observation]), None
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A policy beside its yardsticks."""
+
+    random: float
+    untrained: float
+    ratio: float | None  # how many times better than the better yardstick; None where signs differ
+    learned: bool
+
+
+def compare(mean: float, random: Sequence[float], untrained: Sequence[float], margin: float) -> Learned:
+    """Whether ``mean`` lies beyond both yardsticks by ``margin`` - 1 of their size (or of their spread, if larger)."""
+    best = max((random, untrained), key=np.mean)
+    level = float(np.mean(best))
+    unit = max(abs(level), float(np.std(best)))
+    ratio = None
+    if min(level, mean) > 0.0:
+        ratio = mean / level
+    elif max(level, mean) < 0.0:
+        ratio = level / mean
+    learned = math.isfinite(mean) and mean >= level + (margin - 1.0) * unit and mean > level
+    return Learned(float(np.mean(random)), float(np.mean(untrained)), ratio, learned)
+
+
+def predict(model: Any, observation: Any, deterministic: bool = True) -> Any:
+    """The action for one observation or a batch of them."""
+    action, _ = model.predict(observation, deterministic=deterministic)
+    return action
+
+
+def summary(result: Mapping[str, Any]) -> list[str]:
+    """The lines that people and logs look for."""
+    lines = [
+        f"[SB3 Runner] episode {k} reward={reward:.3f}" for k, reward in enumerate(result.get("episode_rewards", []), 1)
+    ]
+    mean, std = result.get("mean_reward"), result.get("std_reward")
+    show = ["nan" if value is None else f"{value:.3f}" for value in (mean, std)]
+    return [*lines, f"[SB3 Runner] mean_reward={show[0]}", f"[SB3 Runner] std_reward={show[1]}"]

@@ -1,0 +1,181 @@
+"""One training run from its config to its result, for every algorithm: build, measure the yardsticks, learn, evaluate,
+save. What differs between algorithms is in their classes.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import torch
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import VecEnv
+
+from rl_training.algorithms.randomness import random_state, set_random_state
+from rl_training.errors import ConfigError, SimulatorError
+from rl_training.experiment.atomic import replacing, sha256
+from rl_training.experiment.checkpoint import remove_leftovers
+from rl_training.experiment.config import TrainConfig
+from rl_training.experiment.registry import algorithm_spec
+from rl_training.experiment.run_folder import RunFolder
+from rl_training.report.learning_curve import save_learning_curve
+from rl_training.runtime.building import build_model
+from rl_training.runtime.environments import EVALUATION_SEED, make_env
+from rl_training.runtime.metrics_log import make_logger
+from rl_training.runtime.milestones import Looks, Milestones
+from rl_training.runtime.progress import Laps, PrintSteps, ShowProgress
+from rl_training.runtime.resume_point import load_resume_point, save_resume_point
+from rl_training.runtime.scoring import PARALLEL, Learned, RandomPolicy, Score, compare, score_in
+
+FINAL_SEED = 2 * EVALUATION_SEED  # of the last evaluation: episodes that chose no checkpoint
+
+
+def train(
+    config: TrainConfig,
+    run: RunFolder,
+    *,
+    resume: bool = False,
+    quiet: bool = False,
+    print_steps: bool = False,
+    callbacks: Sequence[BaseCallback] = (),
+) -> dict[str, Any]:
+    """Fill the run folder; the result is what ``result.json`` says. ``resume`` goes on from the last resume point."""
+    clock, cpu = time.monotonic(), time.process_time()
+    torch.set_num_threads(config.torch_threads)
+    remove_leftovers(run)
+    run.result_file.unlink(missing_ok=True)
+    envs: list[VecEnv] = []
+    try:
+        envs.append(make_env(config, seed=config.seed))
+        envs.append(make_env(config, min(config.eval_episodes, PARALLEL), seed=config.seed + EVALUATION_SEED))
+        watchers = _watchers(config, quiet, print_steps)
+        result = _train(config, run, envs[0], envs[1], resume, [*watchers, *callbacks])
+    except Exception as error:
+        run.write_result({"run_status": _status_of(error), "error": str(error) or type(error).__name__})
+        raise
+    finally:
+        for env in envs:
+            env.close()
+    seconds = time.monotonic() - clock
+    result |= {"elapsed_sec": round(seconds, 3), "cpu_sec": round(time.process_time() - cpu, 3), "pid": os.getpid()}
+    run.write_result(result)
+    return result
+
+
+def _status_of(error: Exception) -> str:
+    if isinstance(error, SimulatorError):
+        return "sim_lost"
+    return "out_of_memory" if isinstance(error, MemoryError) else "crashed"
+
+
+def _watchers(config: TrainConfig, quiet: bool, print_steps: bool) -> list[BaseCallback]:
+    laps = Laps()
+    if print_steps:
+        return [laps, PrintSteps()]
+    return [laps] if quiet else [laps, ShowProgress(config.total_timesteps, laps)]
+
+
+def _train(
+    config: TrainConfig,
+    run: RunFolder,
+    env: VecEnv,
+    eval_env: VecEnv,
+    resume: bool,
+    callbacks: list[BaseCallback],
+) -> dict[str, Any]:
+    model = load_resume_point(run, config, env) if resume else build_model(config, env)
+    start = int(model.num_timesteps)
+    if start > config.total_timesteps:
+        raise ConfigError(f"{run.path} has {start} steps behind it; --timesteps must be more than that to continue.")
+    yardsticks = _yardsticks(config, run, model, eval_env) if not resume else run.yardsticks()
+    looks = Looks(run, config, eval_env, until=start)
+    model.set_logger(make_logger(run.path, until=start))
+    began, cpu = time.monotonic(), time.process_time()
+    _learn(model, config, [*callbacks, Milestones(run, config, looks, start)])
+    training = {"train_sec": time.monotonic() - began, "train_cpu_sec": time.process_time() - cpu}
+    if config.eval_interval:
+        looks.look(model)
+    save_resume_point(run, model)
+    with replacing(run.model) as temporary:
+        model.save(temporary)
+    final, name = _final(config, run, model, eval_env)
+    save_learning_curve(run.path)
+    return _result(config, run, model, final, name, yardsticks) | {k: round(v, 3) for k, v in training.items()}
+
+
+def _learn(model: BaseAlgorithm, config: TrainConfig, callbacks: list[BaseCallback]) -> None:
+    """Up to the config's total; SB3 counts from where the model stands."""
+    left = config.total_timesteps - model.num_timesteps
+    try:
+        if left > 0:
+            model.learn(left, callback=callbacks, log_interval=1, reset_num_timesteps=False)
+    finally:
+        model.logger.close()
+        for callback in callbacks:
+            if isinstance(callback, ShowProgress):
+                callback.close()
+
+
+def _yardsticks(
+    config: TrainConfig, run: RunFolder, model: BaseAlgorithm, env: VecEnv
+) -> dict[str, list[float]] | None:
+    """Rewards of a random and of the untrained policy, kept in the run folder for a resume."""
+    if not config.baseline_episodes:
+        return None
+    seed = config.seed + FINAL_SEED
+    random = score_in(RandomPolicy(env.action_space, seed), env, config.baseline_episodes, seed)
+    # As it explores: an untrained policy's greedy action is one lucky or unlucky constant.
+    generators = random_state(model)
+    untrained = score_in(model, env, config.baseline_episodes, seed, deterministic=False)
+    set_random_state(model, generators)
+    found = {"random": random.episode_rewards, "untrained": untrained.episode_rewards}
+    run.write_yardsticks(found)
+    return found
+
+
+def _final(config: TrainConfig, run: RunFolder, model: BaseAlgorithm, env: VecEnv) -> tuple[Score, str]:
+    """The evaluation that counts, of the best checkpoint where there is one, and that model's file."""
+    spec = algorithm_spec(config.algo)
+    chosen, name = model, run.model.name
+    if config.eval_interval and run.best_model.exists():
+        chosen = spec.load(spec.algorithm(), run.best_model, None, config.device)
+        name = run.best_model.name
+    return score_in(chosen, env, config.eval_episodes, config.seed + FINAL_SEED), name
+
+
+def _result(
+    config: TrainConfig,
+    run: RunFolder,
+    model: BaseAlgorithm,
+    final: Score,
+    name: str,
+    yardsticks: dict[str, list[float]] | None,
+) -> dict[str, Any]:
+    valid = math.isfinite(final.mean_reward) and all(bool(p.isfinite().all()) for p in model.policy.parameters())
+    verdict: Learned | None = None
+    if yardsticks and valid:
+        verdict = compare(final.mean_reward, yardsticks["random"], yardsticks["untrained"], config.margin)
+    status = "ok" if verdict is None or verdict.learned else "no_learning"
+    files = [file for file in (run.model, run.best_model) if file.exists()]
+    return {
+        "run_status": status if valid else "invalid",
+        "algo": config.algo,
+        "env": config.env_name,
+        "seed": config.seed,
+        "timesteps": int(model.num_timesteps),
+        "mean_reward": final.mean_reward if valid else None,
+        "std_reward": final.std_reward if valid else None,
+        "episode_rewards": final.episode_rewards if valid else [],
+        "episode_lengths": [int(length) for length in final.episode_lengths],
+        "figures": final.figures if valid else {},
+        "baseline": asdict(verdict) if verdict else None,
+        "margin": config.margin,
+        "model": name,
+        "model_path": str(run.path / name),
+        "sha256": {file.name: sha256(file) for file in files},
+    }
