@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     scripts = {path.stem: path for path in sorted(folder.glob("*.py"))}
     scripts.update({path.parent.name: path for path in sorted(folder.glob("*/run.py"))})
     if not scripts:
-        raise UsageError("The benchmarks are not installed with the package; run this from a checkout of the repository.")
+        raise UsageError("The benchmarks do not come with the package; run this in a checkout of the repository.")
     if args.name == "list":
         print("\n".join(scripts))
         return 0

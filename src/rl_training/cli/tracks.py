@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show.add_argument("track", help="scene name, random:SPLIT:INDEX[@DIFFICULTY], or a track file")
     show.add_argument("--seed", type=int, default=0, help="of what the scene draws when it is loaded (default 0)")
     show.add_argument("--out", help="where to save the picture (default NAME.png)")
-    show.add_argument("--json", action="store_true", help="print the figures as JSON, draw nothing unless --out is given")
+    show.add_argument("--json", action="store_true", help="print JSON; draw nothing unless --out is given")
     sheet = actions.add_parser("sheet", help="one picture of many tracks")
     sheet.add_argument("tracks", nargs="*", help="which (default: all scenes)")
     sheet.add_argument("--out", default="tracks.png", help="where to save it (default tracks.png)")

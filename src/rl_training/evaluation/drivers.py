@@ -103,7 +103,7 @@ def _speed_profile(
         for i in range(len(speeds) - 1, -1, -1):
             following = speeds[(i + 1) % len(speeds)] if closed or i + 1 < len(speeds) else top_speed
             speeds[i] = min(speeds[i], following + gap / COAST)
-    return speeds
+    return np.asarray(speeds, np.float64)
 
 
 DRIVERS = {"pursuit": PurePursuit}

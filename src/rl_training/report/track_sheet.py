@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -35,7 +36,8 @@ def view_at(track: Track, share: float = 0.0, width: int = 320, height: int = 24
         i = int(share * len(track.line))
         here, ahead = track.line[i], track.line[(i + 1) % len(track.line)]
         world.place(0, float(here[0]), float(here[2]), float(np.arctan2(ahead[0] - here[0], ahead[2] - here[2])))
-    return camera.observe()[0]
+    frame: NDArray[np.uint8] = camera.observe()[0]
+    return frame
 
 
 def save_track_picture(track: Track, path: str | Path) -> Path:
@@ -67,7 +69,7 @@ def save_contact_sheet(tracks: Sequence[Track], path: str | Path) -> Path:
     return _save(figure, path)
 
 
-def _save(figure: plt.Figure, path: str | Path) -> Path:
+def _save(figure: Any, path: str | Path) -> Path:
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target, dpi=80)

@@ -22,7 +22,7 @@ def height_at(bank: Bank, slot: int, x: float, z: float) -> float:
     """Ground height at (x, z), bilinear [u]."""
     rows = bank.height_shape[slot, 0]
     if rows == 0:
-        return bank.ground_y[slot]
+        return float(bank.ground_y[slot])
     columns = bank.height_shape[slot, 1]
     inverse = 1.0 / bank.height_origin[slot, 2]
     column = (x - bank.height_origin[slot, 0]) * inverse
@@ -35,7 +35,7 @@ def height_at(bank: Bank, slot: int, x: float, z: float) -> float:
     a = column - j
     near = bank.heights[slot, i, j] * (1.0 - a) + bank.heights[slot, i, j + 1] * a
     far = bank.heights[slot, i + 1, j] * (1.0 - a) + bank.heights[slot, i + 1, j + 1] * a
-    return near * (1.0 - b) + far * b
+    return float(near * (1.0 - b) + far * b)
 
 
 @kernel
