@@ -111,9 +111,8 @@ def main() -> None:
     slots = TrackBank(8)
     for k, road in enumerate(roads):
         slots.put(k, prepare(road))
-    print(
-        f"memory: {slots.nbytes / 8e6:.2f} MB a road, {palette(roads[0].colors, roads[0].light).nbytes / 1e6:.2f} MB a palette"
-    )
+    table = palette(roads[0].colors, roads[0].light)
+    print(f"memory: {slots.nbytes / 8e6:.2f} MB a road, {table.nbytes / 1e6:.2f} MB a palette")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from rl_training.simulator.view import Eye, View
 
 FIXED = 16  # binary places of texture coordinates
 TILE_SHIFT = FIXED + 6  # from a coordinate to its tile
+TWICE = 2.5  # a pixel longer than this many texels of its level is sampled twice
 CHUNK = 16  # pixels drawn without looking for the next tile
 FAR = 1500.0  # the ground ends here [u]
 _STARTS = np.array(LEVEL_START, np.int64)
@@ -91,7 +92,7 @@ def line_between(surface: Surface, x: float, z: float, x_end: float, z_end: floa
 @kernel
 def mip_level(across: float, along: float, per_unit: float) -> int:
     """Level for a pixel that covers across × along of the ground [u]; long pixels are sampled twice."""
-    size = max(across, 0.3 * along) * per_unit
+    size = max(across, 0.35 * along) * per_unit
     if size <= 1.0:
         return 0
     return min(int(np.int64(math.log2(size) + 0.5)), 6)
@@ -233,7 +234,7 @@ def draw_level(
         across = depth / view.fx
         along = depth * depth * abs(eye.up_y) / (height * view.fy)
         level = mip_level(across, along, surface.per_unit)
-        if along * surface.per_unit < 1.5:
+        if along * surface.per_unit < TWICE * (1 << level):
             line = _row_line(eye, view, surface, height, row + 0.5)
             texture_run(surface, line, level, palette, pixels, start, end)
         else:
