@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rl_training.autoresearch.acquisition import Observation, suggest
+from rl_training.autoresearch.champion import ChampionTracker
 from rl_training.autoresearch.space import default_space
 
 
@@ -37,3 +38,18 @@ def test_param_roundtrip():
     decoded = space.decode(space.encode(params))
     assert {name: decoded[name] for name in params} == params
     assert isinstance(decoded["n_steer"], int)
+
+
+def test_champion_tracking(tmp_path):
+    tracker = ChampionTracker(tmp_path / "champion")
+    crowned = []
+    for trial, reward in enumerate([50, 80, 60, 90, 70]):
+        model = tmp_path / f"trial-{trial}.zip"
+        model.write_bytes(b"weights of trial %d" % trial)
+        if tracker.update_if_better(reward, {"trial": trial}, model):
+            crowned.append(trial)
+            assert (tmp_path / "champion" / "model.zip").read_bytes() == model.read_bytes()
+    assert crowned == [0, 1, 3]
+    assert tracker.mean_reward == 90
+    assert tracker.manifest["params"] == {"trial": 3}
+    assert (tmp_path / "champion" / "model.zip").read_bytes() == b"weights of trial 3"

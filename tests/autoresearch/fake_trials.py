@@ -1,4 +1,4 @@
-"""Trials that train nothing: what each does is written in its setting, so that a study of faults is quick and seeded."""
+"""Trials that train nothing: each does what its setting says, so that studies of faults are quick and seeded."""
 
 from __future__ import annotations
 

@@ -1,0 +1,213 @@
+"""The loop's decisions, on trials that take no time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from rl_training.autoresearch import publish
+from rl_training.autoresearch.acquisition import Observation
+from rl_training.autoresearch.champion import ChampionTracker
+from rl_training.autoresearch.controller import Controller, Options
+from rl_training.autoresearch.ledger import Comparable, Ledger
+from rl_training.autoresearch.narrator import Narrator
+from rl_training.autoresearch.publish import Publisher, without_secrets
+from rl_training.autoresearch.space import Params
+from rl_training.autoresearch.strategy import Finished, Grid, Proposal, Search
+from rl_training.autoresearch.study import Study
+from rl_training.autoresearch.workers import Limits, WorkerPool
+from tests.autoresearch.fake_trials import FakeTrials
+
+COMPARABLE = Comparable("fake", "a", "v1")
+LIMITS = Limits(seconds=2.0, memory_bytes=400 << 20, silence=1.0, grace=0.3)
+
+
+@dataclass
+class Script:
+    """Proposes the settings given, in order; keeps what it was told."""
+
+    settings: Sequence[Params]
+    told: list[list[Observation]] = field(default_factory=list)
+
+    def next(self, finished: Sequence[Observation], running: Sequence[Params], seed: int) -> Proposal | Finished:
+        self.told.append(list(finished))
+        tried = [observation.params["step"] for observation in finished] + [params["step"] for params in running]
+        left = [i for i in range(len(self.settings)) if i not in tried]
+        if not left:
+            return Finished("The script has ended.")
+        return Proposal({"agent": "fake", "step": left[0], **self.settings[left[0]]}, "script")
+
+
+def rewards(*values: float) -> Script:
+    return Script([{"reward": value} for value in values])
+
+
+def controller(root: Path, script: Script | Grid | Search, **options: object) -> Controller:
+    trials = options.pop("runner", FakeTrials())
+    jobs = options.pop("jobs", 1)
+    publisher = options.pop("publisher", None)
+    root.mkdir(exist_ok=True)
+    pool = WorkerPool(trials, jobs, LIMITS, preload=(), threads=1)  # type: ignore[arg-type]
+    study = Study(root)
+    narrator = Narrator(study.log, quiet=True)
+    return Controller(study, script, COMPARABLE, pool, narrator, Options(**options), publisher)  # type: ignore[arg-type]
+
+
+def test_the_rule_of_the_specification_without_the_guard(tmp_path: Path) -> None:
+    reason = controller(tmp_path, rewards(50, 80, 60, 90, 70), guard=False).run()
+    assert reason == "The script has ended."
+    records = Ledger(Study(tmp_path).results).records
+    assert [record.champion for record in records] == [True, True, False, True, False]
+    assert [record.model_path for record in records][2] == "models/trial-0003/model.zip"
+    manifest = ChampionTracker(Study(tmp_path).champion).load()[1]
+    assert (manifest["trial"], manifest["mean_reward"], manifest["verdict"]) == (4, 90.0, "keep")
+    log = Study(tmp_path).log.read_text()
+    assert log.count("[CHAMPION] New best: mean_reward=") == 3
+    assert "5 of at most 100 trials" in log
+
+
+def test_a_lucky_winner_loses_the_crown_at_its_retest(tmp_path: Path) -> None:
+    # Models lose 15 on fresh seeds.
+    controller(tmp_path, rewards(50, 40, 55), runner=FakeTrials(fresh_loss=15.0)).run()
+    records = Ledger(Study(tmp_path).results).records
+    told = [(record.mean_reward, record.verdict, record.retest_of, record.fresh_reward) for record in records]
+    assert told == [
+        (50.0, "retest", None, None),
+        (50.0, "keep", 1, 35.0),  # so 35 is to be beaten
+        (40.0, "retest", None, None),
+        (40.0, "discard", 3, 25.0),
+        (55.0, "retest", None, None),
+        (55.0, "keep", 5, 40.0),
+    ]
+    manifest = ChampionTracker(Study(tmp_path).champion).load()[1]
+    assert (manifest["trial"], manifest["mean_reward"], manifest["fresh_reward"]) == (5, 55.0, 40.0)
+    log = Study(tmp_path).log.read_text()
+    assert "trial 3 is discarded, 25.00 on fresh seeds\n" in log
+    assert log.split("trial 3 is discarded")[1].splitlines()[1].endswith("Champion: trial 1, mean_reward 35.00")
+    assert records[0].seed != records[1].seed
+    assert records[0].params == records[1].params
+
+
+def test_a_study_goes_on_where_it_stopped_and_gives_the_same_as_in_one_go(tmp_path: Path) -> None:
+    for cap in (2, 4, 6):
+        controller(tmp_path / "parts", rewards(1, 5, 3, 9, 2, 8), trials=cap, guard=False).run()
+    controller(tmp_path / "whole", rewards(1, 5, 3, 9, 2, 8), guard=False).run()
+    parts, whole = (Ledger(Study(tmp_path / name).results).records for name in ("parts", "whole"))
+    facts = [[(r.trial, r.params, r.seed, r.mean_reward, r.champion) for r in records] for records in (parts, whole)]
+    assert facts[0] == facts[1]
+
+
+def test_failures_and_interruptions_do_not_reach_the_strategy_as_rewards(tmp_path: Path) -> None:
+    script = Script([{"reward": 5.0}, {"fault": "nan"}, {"fault": "raises"}, {"reward": 1.0}])
+    controller(tmp_path, script, guard=False).run()
+    assert [observation.value for observation in script.told[-1]] == [5.0, None, None, 1.0]
+
+
+def test_a_broken_study_gives_up(tmp_path: Path) -> None:
+    reason = controller(tmp_path, Script([{"fault": "raises"}] * 9), give_up_after=3).run()
+    assert reason == "Gave up after 3 failed trials in a row; the last: RuntimeError: the simulator raised"
+    assert len(Ledger(Study(tmp_path).results).records) == 3
+
+
+def test_the_grid_is_swept_once_and_teaches_the_search(tmp_path: Path) -> None:
+    grid = Grid({"step": [0, 1], "reward": [3.0, 4.0]}, {"agent": "fake"})
+    for _ in range(2):
+        reason = controller(tmp_path, grid, guard=False, sweep=True).run()
+    assert reason == "All 4 points of the grid have been tried."
+    assert len(Ledger(Study(tmp_path).sweep_results).records) == 4
+    assert not Study(tmp_path).results.exists()
+    script = Script([{"reward": 2.0}] * 2 + [{"reward": 9.0}])
+    controller(tmp_path, script, guard=False).run()
+    assert [observation.value for observation in script.told[0]] == [3.0, 4.0, 3.0, 4.0]
+    assert ChampionTracker(Study(tmp_path).champion).load()[1]["model_path"] == "models/trial-0001/model.zip"
+
+
+def test_parallel_trials_count_as_running_and_share_nothing(tmp_path: Path) -> None:
+    controller(tmp_path, rewards(*range(8)), jobs=3, guard=False, runner=FakeTrials(seconds=0.1)).run()
+    records = Ledger(Study(tmp_path).results).records
+    assert sorted(record.trial for record in records) == list(range(1, 9))
+    assert {record.params["step"]: record.mean_reward for record in records} == {i: float(i) for i in range(8)}
+
+
+@pytest.mark.parametrize(("presses", "statuses"), [(1, ["ok"]), (2, ["crashed"])])
+def test_ctrl_c_once_finishes_the_trial_twice_ends_it(tmp_path: Path, presses: int, statuses: list[str]) -> None:
+    study = controller(tmp_path, rewards(1, 2, 3), guard=False, runner=FakeTrials(seconds=0.7))
+
+    def press() -> None:
+        deadline = time.monotonic() + 20
+        while not list(tmp_path.glob("models/*/process.json")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        for _ in range(presses):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.05)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    reason = study.run()
+    thread.join()
+    records = Ledger(Study(tmp_path).results).records
+    assert [record.run_status for record in records] == statuses
+    assert records[0].interrupted == (presses == 2)
+    assert "Stopped" in reason
+
+
+def git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_results_are_pushed_to_a_branch_of_their_own(tmp_path: Path) -> None:
+    remote, root = tmp_path / "remote.git", tmp_path / "night"
+    publisher = Publisher(Study(root), str(remote), push_seconds=10.0)
+    controller(root, rewards(1, 2, 3, 4), guard=False, publish_every=2, publisher=publisher).run()
+    assert "Publishing failed, trying again later" in Study(root).log.read_text()
+    assert len(Ledger(Study(root).results).records) == 4, "a remote that is gone stops nothing"
+    git("init", "--quiet", "--bare", str(remote))
+    controller(root, rewards(1, 2, 3, 4, 5), guard=False, publish_every=2, publisher=publisher).run()
+    files = git("-C", str(remote), "ls-tree", "-r", "--name-only", publisher.branch).splitlines()
+    assert files == [
+        "night/models/champion/manifest.json",
+        "night/outerloop-results/autoresearch_log.txt",
+        "night/outerloop-results/autoresearch_results_phase1.jsonl",
+    ]
+    text = git("-C", str(remote), "show", f"{publisher.branch}:{files[2]}")
+    assert len(text.splitlines()) == 5
+    assert int(git("-C", str(remote), "rev-list", "--count", publisher.branch)) >= 3, "no commit was lost"
+
+
+def test_the_users_repository_is_left_as_it_was(tmp_path: Path) -> None:
+    git("init", "--quiet", str(tmp_path))
+    (tmp_path / ".gitignore").write_text("night/\n")
+    root = tmp_path / "night"
+    root.mkdir()
+    publisher = Publisher(Study(root), None)
+    before = git("-C", str(tmp_path), "status", "--porcelain", "--branch")
+    controller(root, rewards(1), guard=False, publisher=publisher).run()
+    assert git("-C", str(tmp_path), "status", "--porcelain", "--branch") == before
+    assert "night/models/champion/manifest.json" in git("-C", str(tmp_path), "ls-tree", "-r", publisher.branch)
+
+
+def test_a_push_that_hangs_is_ended_at_its_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "ssh"
+    script.write_text("#!/bin/sh\nsleep 60\n")
+    script.chmod(0o755)
+    monkeypatch.setitem(publish.QUIET_ENVIRONMENT, "GIT_SSH_COMMAND", str(script))
+    root = tmp_path / "night"
+    publisher = Publisher(Study(root), "ssh://user:secret@nowhere/x.git", push_seconds=0.5)
+    start = time.monotonic()
+    controller(root, rewards(1), guard=False, publisher=publisher).run()
+    assert time.monotonic() - start < 10.0
+    log = Study(root).log.read_text()
+    assert "no answer within 0.5 s" in log
+    assert "secret" not in log
+
+
+def test_tokens_are_blanked() -> None:
+    assert without_secrets("fatal: https://me:t0ken@host/x.git gone") == "fatal: https://***@host/x.git gone"
