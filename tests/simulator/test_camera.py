@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.simulator.scenes import AHEAD, EYE, RIDE, Camera, hills, road
 
 from rl_training.simulator.camera import OTHER_COLUMNS, Scratch, draw
 from rl_training.simulator.track import SOLID_COLUMNS, WALL_COLUMNS, Decal, Light, Material, Shape, Strip
 from rl_training.simulator.view import View, mount_row
+from tests.simulator.scenes import AHEAD, EYE, RIDE, Camera, hills, road
 
 SINE, COSINE = math.sin(math.radians(15.0)), math.cos(math.radians(15.0))
 ROAD = Strip(-5.0, 5.0, Material.ROAD)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.simulator.scenes import COLORS, EVEN, road
 
 from rl_training.simulator.palette import palette
 from rl_training.simulator.texture import GROUND_VARIANTS, LEVEL_START, NEUTRAL_SHADE, GroundTexture, bake
 from rl_training.simulator.track import Decal, Material, Strip
+from tests.simulator.scenes import COLORS, EVEN, road
 
 ROAD = Strip(-5.0, 5.0, Material.ROAD)
 
