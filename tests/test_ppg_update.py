@@ -112,7 +112,7 @@ def test_rewards_are_normalised_unless_told_otherwise(walk: Any) -> None:
 
 
 def test_it_learns(walk: Any) -> None:
-    model = PPG("MlpPolicy", envs(walk), **{**SMALL, "n_epochs": 4}, learning_rate=3e-3, gamma=0.8).learn(5000)
+    model = PPG("MlpPolicy", envs(walk), **{**SMALL, "n_epochs": 4}, learning_rate=3e-3, gamma=0.8).learn(2560)
     actions, _ = model.predict(np.array([[-0.9, 0.3, 1.0], [0.9, 0.3, 1.0]], np.float32), deterministic=True)
     assert actions.tolist() == [1, 0]
 
