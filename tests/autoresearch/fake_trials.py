@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rl_training.autoresearch.durable import write_json
 from rl_training.errors import ConfigError, SimulatorLost
 
 FAULTS = (
@@ -65,7 +64,7 @@ class FakeTrials:
             data = bytearray((folder / "model.zip").read_bytes())
             data[40] ^= 255
             (folder / "model.zip").write_bytes(data)
-        write_json(folder / "result.json", {"mean_reward": reward, "std_reward": 1.0, "laps": 2})
+        (folder / "result.json").write_text(json.dumps({"mean_reward": reward, "std_reward": 1.0, "laps": 2}))
 
     def evaluate(self, model: Path, seed: int) -> float:
         return reward_of(model) - self.fresh_loss

@@ -12,9 +12,9 @@ import pytest
 
 from rl_training.autoresearch import champion as champion_module
 from rl_training.autoresearch.champion import ChampionTracker, holder, judge, reign, reward_to_beat
-from rl_training.autoresearch.durable import sha256
 from rl_training.autoresearch.ledger import Record
 from rl_training.errors import ModelError
+from rl_training.experiment.atomic import sha256
 
 
 class Killed(BaseException):

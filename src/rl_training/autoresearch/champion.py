@@ -4,8 +4,8 @@
 
     versions/0003/{model.zip,manifest.json}    written aside, synced, renamed
     current -> versions/0003                   replaced by one rename: the swap
-    model.zip -> current/model.zip             never change once they are there
-    manifest.json -> current/manifest.json
+    model.zip -> current/model.zip             never change once they are there; so do the config.yaml and env_spec.json
+    manifest.json -> current/manifest.json     of the model's run, by which its env is built again
 
 `reign` is who should be champion, folded from the records alone. A trial that beats the champion is crowned at once and
 owes a retest: its model on fresh seeds, and its setting trained with another seed. The retest's `verdict` keeps or
@@ -25,11 +25,13 @@ from typing import Any
 
 import numpy as np
 
-from rl_training.autoresearch.durable import read_json, sha256, sync, write_json
 from rl_training.autoresearch.ledger import Record
+from rl_training.autoresearch.reading import read_json
 from rl_training.errors import ModelError
+from rl_training.experiment.atomic import new_folder, sha256, sync, write_json
 
 KEEP, DISCARD, RETEST = "keep", "discard", "retest"
+COMPANIONS = ("config.yaml", "env_spec.json")  # found beside a model
 VERSIONS_KEPT = 2  # the current one, and the one a reader may still have open
 
 
@@ -68,18 +70,16 @@ class ChampionTracker:
         versions.mkdir(parents=True, exist_ok=True)
         numbers = [int(path.name) for path in versions.iterdir() if path.name.isdigit()]
         version = versions / f"{max(numbers, default=0) + 1:04d}"
-        aside = versions / f".{version.name}.{os.getpid()}"
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir()
-        shutil.copyfile(source, aside / "model.zip")
-        sync(aside / "model.zip")
-        facts = {"timestamp": _now(), "model_path": str(model_path), "sha256": sha256(aside / "model.zip"), **manifest}
-        write_json(aside / "manifest.json", facts)
-        sync(aside)
-        aside.rename(version)
-        sync(versions)
+        companions = [name for name in COMPANIONS if (source.parent / name).is_file()]
+        with new_folder(version) as aside:
+            shutil.copyfile(source, aside / "model.zip")
+            for name in companions:
+                shutil.copyfile(source.parent / name, aside / name)
+            digest = sha256(aside / "model.zip")
+            facts = {"timestamp": _now(), "model_path": str(model_path), "sha256": digest, **manifest}
+            write_json(aside / "manifest.json", facts)
         self._point("current", f"versions/{version.name}")
-        for name in ("model.zip", "manifest.json"):
+        for name in ("model.zip", "manifest.json", *companions):
             self._point(name, f"current/{name}")
         self._forget_old(versions, keep=version.name)
 

@@ -253,7 +253,7 @@ class Controller:
             run_status=outcome.run_status,
             mean_reward=outcome.mean_reward,
             std_reward=outcome.std_reward,
-            model_path=str((folder / "model.zip").relative_to(self._study.root)) if outcome.has_model else None,
+            model_path=str((folder / outcome.model).relative_to(self._study.root)) if outcome.model else None,
             champion=beats,
             elapsed_sec=round(elapsed, 3),
             reason=outcome.reason,

@@ -7,7 +7,8 @@ Files of a run folder that the loop reads and writes; the trial adds its own bes
     task.json      what to do, written before the process starts
     process.json   who does it: pid and start time
     retest.json    fresh_reward, of a retest
-    result.json    run_status, mean_reward, std_reward and whatever else the trial reports: the last thing written
+    result.json    run_status, mean_reward, std_reward, `model` (its file, model.zip unless said), sha256 of the models
+                   by file, and whatever else the trial reports: the last thing written
     model.zip      the policy
     log.txt        all that was printed
 """
@@ -26,9 +27,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from rl_training.autoresearch.durable import read_json, write_json
 from rl_training.autoresearch.identity import ProcessIdentity
+from rl_training.autoresearch.reading import read_json
 from rl_training.errors import SimulatorError, UsageError
+from rl_training.experiment.atomic import write_json
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -37,7 +39,7 @@ class TrialRunner(Protocol):
     """How a study trains and evaluates. It is pickled into the trial's process; what it imports can be preloaded."""
 
     def train(self, params: dict[str, Any], folder: Path, seed: int) -> None:
-        """Train with ``params`` and write ``model.zip``, then ``result.json``, into ``folder``."""
+        """Train with ``params``; write the model, then ``result.json``, into ``folder``."""
 
     def evaluate(self, model: Path, seed: int) -> float:
         """Mean reward of a saved model over episodes that ``seed`` makes new."""

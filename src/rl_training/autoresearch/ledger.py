@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from rl_training.autoresearch.acquisition import Observation
-from rl_training.autoresearch.durable import sync
+from rl_training.experiment.atomic import sync
 
 SCHEMA = 1
 STATUSES = ("ok", "no_learning", "crashed", "timeout", "sim_lost", "out_of_memory", "invalid")

@@ -11,8 +11,8 @@ import os
 from pathlib import Path
 from types import TracebackType
 
-from rl_training.autoresearch.durable import read_json
 from rl_training.autoresearch.identity import ProcessIdentity
+from rl_training.autoresearch.reading import read_json
 from rl_training.errors import StudyError
 
 

@@ -12,8 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rl_training.autoresearch.durable import read_json, sha256
 from rl_training.autoresearch.ledger import STATUSES, VALUED
+from rl_training.autoresearch.reading import read_json
+from rl_training.experiment.atomic import sha256
+
+NOT_EXTRA = ("run_status", "reason", "error", "mean_reward", "std_reward", "model", "model_path", "elapsed_sec")
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Outcome:
     reason: str = ""
     mean_reward: float | None = None
     std_reward: float | None = None
-    has_model: bool = False
+    model: str | None = None  # its file in the run folder
     model_sha256: str | None = None
     fresh_reward: float | None = None
     interrupted: bool = False
@@ -49,19 +52,17 @@ def outcome_of(folder: Path, ending: Ending) -> Outcome:
         status, why = ending.run_status or "crashed", ending.why or _say(ending.exit_code)
         return Outcome(status, why, fresh_reward=fresh, interrupted=ending.interrupted)
     status = result.get("run_status", "ok")
-    extra = {
-        key: value
-        for key, value in result.items()
-        if key not in ("run_status", "reason", "mean_reward", "std_reward") and _is_plain(value)
-    }
+    extra = {key: value for key, value in result.items() if key not in NOT_EXTRA and _is_plain(value)}
     if status not in VALUED:
         known = status if status in STATUSES else "crashed"
-        return Outcome(known, str(result.get("reason", "")), fresh_reward=fresh, extra=extra)
+        return Outcome(known, str(result.get("reason") or result.get("error", "")), fresh_reward=fresh, extra=extra)
     mean = _number(result.get("mean_reward"))
     if mean is None:
         why = f"its mean_reward is {result.get('mean_reward')!r}, which is no finite number"
         return Outcome("invalid", why, fresh_reward=fresh)
-    fault = _fault_of(folder / "model.zip", result.get("model_sha256"))
+    name = Path(str(result.get("model", "model.zip"))).name
+    digests = result.get("sha256")
+    fault = _fault_of(folder / name, digests.get(name) if isinstance(digests, dict) else None)
     if fault:
         return Outcome("invalid", fault, fresh_reward=fresh)
     return Outcome(
@@ -69,8 +70,8 @@ def outcome_of(folder: Path, ending: Ending) -> Outcome:
         str(result.get("reason", "")),
         mean,
         _number(result.get("std_reward")),
-        has_model=True,
-        model_sha256=sha256(folder / "model.zip"),
+        model=name,
+        model_sha256=sha256(folder / name),
         fresh_reward=fresh,
         extra=extra,
     )
@@ -82,13 +83,13 @@ def _fault_of(model: Path, expected: object) -> str:
         with zipfile.ZipFile(model) as archive:
             broken = archive.testzip()
     except FileNotFoundError:
-        return "it saved no model.zip"
+        return f"it saved no {model.name}"
     except (OSError, zipfile.BadZipFile, EOFError) as error:
-        return f"its model.zip cannot be read: {error}"
+        return f"its {model.name} cannot be read: {error}"
     if broken is not None:
-        return f"its model.zip is corrupt at '{broken}'"
+        return f"its {model.name} is corrupt at '{broken}'"
     if isinstance(expected, str) and sha256(model) != expected:
-        return "its model.zip is not the one that was evaluated: the SHA-256 differs"
+        return f"its {model.name} is not the one that was evaluated: the SHA-256 differs"
     return ""
 
 

@@ -19,10 +19,10 @@ from pathlib import Path
 
 import psutil
 
-from rl_training.autoresearch.durable import read_json
 from rl_training.autoresearch.identity import ProcessIdentity
 from rl_training.autoresearch.job import Task, TrialRunner, run_job
 from rl_training.autoresearch.outcome import Ending
+from rl_training.autoresearch.reading import read_json
 
 WATCH_EVERY = 0.5  # [s] between looks at memory and silence
 HEAVY_MODULES = ("torch", "numba", "stable_baselines3")

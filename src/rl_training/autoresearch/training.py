@@ -1,0 +1,103 @@
+"""The study's real trials: `donkey-rl train` in a run folder of the study, and its model evaluated on fresh seeds.
+
+A setting's names are those of the search space: `timesteps`, `n_steer`, `n_throttle`, `reward_shaping` and `agent` have
+places of their own in a training config, everything else is an argument of the algorithm.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rl_training.autoresearch.ledger import Comparable
+from rl_training.autoresearch.space import Space
+from rl_training.experiment.checkpoint import find_checkpoint
+from rl_training.experiment.config import EMBEDDED, TrainConfig
+from rl_training.experiment.registry import algorithm_spec
+from rl_training.experiment.run_folder import RunFolder
+
+PRELOAD = ("torch", "stable_baselines3", "rl_training.runtime.trainer", "rl_training.algorithms")
+NOT_OF_THE_ALGORITHM = ("agent", "timesteps", "eval_episodes", "n_steer", "n_throttle", "reward_shaping")
+
+
+@dataclass(frozen=True)
+class TrainingTrials:
+    """Trials that differ from ``base`` by their setting and seed."""
+
+    base: TrainConfig
+
+    def config(self, params: Mapping[str, Any], seed: int) -> TrainConfig:
+        """The training that a setting means."""
+        base = self.base
+        arguments = {key: value for key, value in params.items() if key not in NOT_OF_THE_ALGORITHM}
+        config = replace(
+            base,
+            seed=seed,
+            total_timesteps=int(params.get("timesteps", base.total_timesteps)),
+            eval_episodes=int(params.get("eval_episodes", base.eval_episodes)),
+            algo_kwargs={**base.algo_kwargs, **arguments},
+        )
+        grid = {name: params[name] for name in ("n_steer", "n_throttle") if name in params}
+        if not grid or not config.donkey.action.discrete:
+            return config
+        return replace(config, donkey=replace(config.donkey, action=replace(config.donkey.action, **grid)))
+
+    def train(self, params: dict[str, Any], folder: Path, seed: int) -> None:
+        config = self.config(params, seed)
+        algorithm_spec(config.algo).train(config, RunFolder.create(folder, config))
+
+    def evaluate(self, model: Path, seed: int) -> float:
+        config = find_checkpoint(model).config or self.base
+        spec = algorithm_spec(config.algo)
+        policy = spec.load(spec.algorithm(), model, None, config.device)
+        return float(spec.evaluate(policy, config, None, seed).mean_reward)
+
+    @property
+    def comparable(self) -> Comparable:
+        """What this study's rewards may be compared with: the same agent in the same env, paid the same way."""
+        base = self.base
+        if not base.is_donkey:
+            return Comparable(base.algo, base.env, "env")
+        spec = base.donkey.to_dict()
+        reward = str(spec.pop("reward"))
+        for name in ("n_steer", "n_throttle"):
+            spec["action"].pop(name, None)
+        digest = hashlib.sha256(json.dumps(spec, sort_keys=True, default=str).encode()).hexdigest()[:8]
+        return Comparable(base.algo, f"{base.env_name}#{digest}", reward)
+
+    @property
+    def fixed(self) -> dict[str, Any]:
+        """What every setting of the study has in common, for the record."""
+        return {
+            "agent": self.base.algo,
+            "eval_episodes": self.base.eval_episodes,
+            "reward_shaping": self.base.is_donkey and self.base.donkey.reward != "donkey",
+        }
+
+    @property
+    def is_external(self) -> bool:
+        """Whether trials drive a simulator over TCP, which wants a pause between two of them."""
+        return self.base.sim != EMBEDDED
+
+
+def searchable(space: Space, base: TrainConfig, min_timesteps: int | None, max_timesteps: int | None) -> Space:
+    """The space as this study searches it.
+
+    The reward is not searched, since rewards of different versions cannot be compared; and a rollout of n_steps is that
+    of all the cars together.
+    """
+    space = Space(tuple(parameter for parameter in space.parameters if parameter.name != "reward_shaping"))
+    if "timesteps" in space.names:
+        space = space.with_range("timesteps", min_timesteps, max_timesteps)
+    if "n_steps" in space.names and space["n_steps"].kind == "power_of_two":
+        low, high = (max(8, int(bound) // base.num_envs) for bound in (space["n_steps"].low, space["n_steps"].high))
+        space = space.with_range("n_steps", _power_of_two(low), _power_of_two(high))
+    return space
+
+
+def _power_of_two(number: int) -> int:
+    return 1 << (number.bit_length() - 1)
