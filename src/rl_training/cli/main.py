@@ -17,6 +17,16 @@ from rl_training.errors import DonkeyRLError, did_you_mean
 # name -> (module below rl_training.cli, one line for --help)
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("demo", "the main job in minutes, with pictures to look at"),
+    "train": ("train", "train a policy, on a track from the camera or on any Gymnasium env"),
+    "resume": ("resume", "continue a training run as if it had never stopped"),
+    "evaluate": ("evaluate", "drive a trained policy over tracks: laps, crashes, generalisation gap"),
+    "predict": ("predict", "ask a model for its action on one observation"),
+    "config": ("config", "list the training configs, or show one in full"),
+    "autoresearch": ("autoresearch", "search settings trial after trial, and keep a champion"),
+    "status": ("status", "how a study stands, while it runs or later"),
+    "results": ("results", "the trials of a study, as a table or CSV"),
+    "champion": ("champion", "what the champion is, and how it drives"),
+    "sweep": ("sweep", "train every point of a grid: the baseline of a study"),
     "tracks": ("tracks", "list the tracks, or draw one: plan and camera"),
     "drive": ("drive", "let a scripted driver lap a track, with lap times and a GIF"),
     "sim": ("sim", "be the simulator: serve the embedded world to any DonkeyCar client"),
