@@ -26,9 +26,9 @@ def captioned(frame: Frame, text: str) -> Frame:
     height, width = picture.shape[:2]
     band = max(12, height // 12)
     picture[height - band :] //= 3
-    scale = band / 30.0
+    (natural, _), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, 1.0, 1)
+    scale = min(band / 30.0, (width - 8) / max(natural, 1))
     cv2.putText(picture, text, (4, height - band // 4), cv2.FONT_HERSHEY_SIMPLEX, scale, (255, 255, 255), 1, cv2.LINE_AA)
-    assert picture.shape[1] == width
     return picture
 
 
