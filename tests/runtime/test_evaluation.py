@@ -1,0 +1,87 @@
+"""`evaluate` on the embedded world: the right episodes on the right tracks, the same for the same seed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rl_training.envs.spec import ActionSpec, EnvSpec, Limits, ObservationSpec, StartSpec
+from rl_training.errors import TrackError, UsageError
+from rl_training.runtime.evaluation import DEFAULT_MAX_STEPS, baseline_returns, evaluate
+
+SPEC = EnvSpec(
+    tracks=("generated_track",),
+    observation=ObservationSpec(16, 12, camera_width=16, camera_height=12),
+    action=ActionSpec(throttle_max=0.5, normalized=True),
+    start=StartSpec(anywhere=True, offset=1.0, angle=10.0),
+    limits=Limits(max_cte=4.0, max_steps=60),
+    reward="race",
+)
+
+
+class Ahead:
+    """Straight on."""
+
+    def __init__(self, throttle: float = 0.0) -> None:
+        self.throttle = throttle
+        self.batches: list[int] = []
+
+    def predict(self, observation: Any, *_: Any, **__: Any) -> tuple[Any, None]:
+        self.batches.append(len(observation))
+        return np.tile([0.0, self.throttle], (len(observation), 1)).astype(np.float32), None
+
+
+def test_every_track_gets_its_episodes_in_one_batch() -> None:
+    model = Ahead()
+    found = evaluate(model, SPEC, episodes=6, tracks=["generated_track", "warren", "waveshare"])
+    assert [len(found.of(track)) for track in found.tracks] == [6, 6, 6]
+    assert set(model.batches) == {18}
+    assert found.training_tracks == ("generated_track",)
+    assert {episode.track for episode in found.unseen} == {"warren", "waveshare"}
+    assert all(episode.length <= 60 and episode.speed > 0.0 for episode in found.episodes)
+
+
+def test_the_same_seed_gives_the_same_episodes() -> None:
+    runs = [evaluate(Ahead(), SPEC, episodes=5, seed=seed).episode_rewards for seed in (1, 1, 2)]
+    assert runs[0] == runs[1]
+    assert runs[0] != runs[2]
+
+
+def test_figures_agree_with_the_reward_that_pays_progress() -> None:
+    """`race` pays 20 a metre and a crash costs 5, as long as the car stays on the road."""
+    for episode in evaluate(Ahead(-0.9), SPEC, episodes=6).episodes:
+        on_road = episode.cte_max < 3.0
+        expected = 20.0 * episode.progress - 5.0 * episode.crashed
+        assert episode.reward == pytest.approx(expected, rel=1e-6) or not on_road
+        assert episode.driven >= 0.9 * episode.progress
+
+
+def test_a_spec_without_a_limit_gets_one() -> None:
+    endless = EnvSpec(observation=SPEC.observation, limits=Limits(max_cte=1e9))
+    found = evaluate(Ahead(0.0), EnvSpec.from_dict(endless.to_dict()), episodes=1, max_steps=30)
+    assert (found.max_steps, found.episodes[0].length, found.episodes[0].end) == (30, 30, "time_limit")
+    parked = evaluate(Parked(), endless, episodes=1)
+    assert parked.episodes[0].length == parked.max_steps == DEFAULT_MAX_STEPS
+
+
+class Parked(Ahead):
+    """Asks for no throttle."""
+
+    def predict(self, observation: Any, *_: Any, **__: Any) -> tuple[Any, None]:
+        return np.zeros((len(observation), 2), np.float32), None
+
+
+def test_random_driving_is_the_baseline() -> None:
+    returns = baseline_returns(SPEC, episodes=8)
+    assert len(returns) == 8
+    assert np.mean(returns) < 100.0
+    assert returns == baseline_returns(SPEC, episodes=8)
+
+
+def test_mistakes_are_told() -> None:
+    with pytest.raises(UsageError, match="episodes"):
+        evaluate(Ahead(), SPEC, episodes=0)
+    with pytest.raises(TrackError, match="'warren'"):
+        evaluate(Ahead(), SPEC, tracks=["waren"])
