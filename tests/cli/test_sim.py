@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from tests.protocol.fake_host import FakeHost, running
-from tests.protocol.proxy import nothing, proxied
 
 from rl_training.cli import doctor
 from rl_training.cli.main import main
 from rl_training.protocol.client import SimClient
 from rl_training.protocol.server import SimServer
+from tests.protocol.fake_host import FakeHost, running
+from tests.protocol.proxy import nothing, proxied
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

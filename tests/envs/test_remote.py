@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.protocol.fake_host import FakeHost, eventually, running
-from tests.protocol.proxy import nothing, plain, proxied
 
 from rl_training.envs.conf import parse_conf
 from rl_training.envs.donkey_env import DonkeyEnv
@@ -25,6 +23,8 @@ from rl_training.errors import ConfigError, SimulatorLost
 from rl_training.protocol import messages as m
 from rl_training.protocol.client import Deadlines
 from rl_training.protocol.telemetry import Telemetry
+from tests.protocol.fake_host import FakeHost, eventually, running
+from tests.protocol.proxy import nothing, plain, proxied
 
 QUICK = Deadlines(connect=2.0, answer=1.0, scene=2.0, frame=0.3, reset=1.0)
 ACTION = np.array([0.0, 0.5], np.float32)

@@ -25,7 +25,8 @@ MakeEnv = Callable[..., DonkeyEnv]
 
 @pytest.fixture(params=["memory", "tcp"])
 def make_remote(request: pytest.FixtureRequest) -> Iterator[MakeEnv]:
-    """Envs on one server, over the transport of the parameter."""
+    """Envs on one server, over the transport of the parameter. Compiling comes first: no deadline allows for it."""
+    WorldHost().warm_up()
     options = ServerOptions(lockstep=True, seed=0)
     envs: list[DonkeyEnv] = []
     if request.param == "memory":

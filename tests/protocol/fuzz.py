@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from tests.protocol.fake_host import SCENES, FakeHost
 
 from rl_training.errors import ConfigError, SimulatorError
 from rl_training.protocol import images
@@ -26,6 +25,7 @@ from rl_training.protocol.framing import SERVER_LIMIT, FrameDecoder, encode_line
 from rl_training.protocol.server import connect_in_memory
 from rl_training.protocol.sessions import ServerOptions, SimEngine
 from rl_training.protocol.telemetry import ImageEncoding, Telemetry, write_telemetry
+from tests.protocol.fake_host import SCENES, FakeHost
 
 TEXT = st.text(max_size=8)
 LEAVES = st.one_of(

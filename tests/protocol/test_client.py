@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.protocol.fake_host import FakeHost, control, eventually, running
-from tests.protocol.proxy import corrupted, delayed, merged, nothing, proxied, split
 
 from rl_training.errors import ConfigError, SimulatorLost, SimulatorTimeout
 from rl_training.protocol import messages as m
@@ -23,6 +21,8 @@ from rl_training.protocol.server import SimServer, connect_in_memory
 from rl_training.protocol.sessions import ServerOptions, SimEngine
 from rl_training.protocol.telemetry import ImageEncoding, Telemetry, write_telemetry
 from rl_training.protocol.transport import Transport
+from tests.protocol.fake_host import FakeHost, control, eventually, running
+from tests.protocol.proxy import corrupted, delayed, merged, nothing, proxied, split
 
 QUICK = Deadlines(connect=1.0, answer=2.0, scene=5.0, frame=2.0, reset=2.0)
 IMPATIENT = Deadlines(connect=0.2, answer=0.2, scene=0.3, frame=0.2, reset=0.3)

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.protocol.fake_host import SCENES, FakeHost, Wire, control, eventually, running
 
 from rl_training.protocol import images
 from rl_training.protocol.server import SimServer
+from tests.protocol.fake_host import SCENES, FakeHost, Wire, control, eventually, running
 
 CAMERA = {"msg_type": "cam_config", "fov": "0", "img_w": "0", "img_h": "0", "img_d": "0", "img_enc": "0"}
 

@@ -9,13 +9,13 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from tests.protocol.fake_host import FakeHost, Wire, control, eventually, running
 
 from rl_training.errors import SimulatorError
 from rl_training.protocol import messages as m
 from rl_training.protocol.framing import SERVER_LIMIT
 from rl_training.protocol.server import SimServer
 from rl_training.protocol.sessions import OUTBOX_LIMIT, TELEMETRY_WAITING, Outbox, SimEngine
+from tests.protocol.fake_host import FakeHost, Wire, control, eventually, running
 
 
 @pytest.fixture

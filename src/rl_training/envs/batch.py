@@ -20,7 +20,7 @@ from rl_training.envs.action_map import ActionMap
 from rl_training.envs.rules import episode_over
 from rl_training.envs.snapshot import memory_of, restore_memory
 from rl_training.envs.spec import EnvSpec
-from rl_training.envs.stage import Stage
+from rl_training.envs.stage import Stage, StageLike
 from rl_training.errors import UsageError
 from rl_training.simulator import state
 from rl_training.simulator.state import METRE, SUBSTEP, SUBSTEPS
@@ -38,7 +38,16 @@ Floats = NDArray[np.float64]
 class DonkeyBatch:
     """`num_envs` cars, each in an arena of its own, living by one `EnvSpec`."""
 
-    def __init__(self, spec: EnvSpec, num_envs: int, *, seed: int | None = None, threads: int = 1) -> None:
+    def __init__(
+        self,
+        spec: EnvSpec,
+        num_envs: int,
+        *,
+        seed: int | None = None,
+        threads: int = 1,
+        stage: StageLike | None = None,
+    ) -> None:
+        """`stage` replaces the embedded world, for instance by simulators over TCP."""
         if num_envs < 1:
             raise UsageError(f"num_envs is {num_envs}; expected 1 or more.")
         self.spec = spec
@@ -46,7 +55,7 @@ class DonkeyBatch:
         self.guards = Guards(spec.limits, num_envs, spec.frame_skip)
         self._lap_clock = StartLineClock(num_envs)
         self.num_envs = num_envs
-        self.stage = Stage(spec, num_envs, threads=threads)
+        self.stage: StageLike = stage or Stage(spec, num_envs, threads=threads)
         self.world, self.camera = self.stage.world, self.stage.camera
         self.action_map = ActionMap(spec.action, num_envs)
         self.action_space = self.action_map.space

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -89,14 +89,30 @@ class RemoteSimulator:
 
     def step(self, steering: float, throttle: float, brake: float) -> Frame:
         """One control, and the first frame that is newer than it."""
-        with self._lock:
-            try:
-                telemetry = self.client.step(steering, throttle, brake)
-            except SimulatorError:
-                self.client.close()  # in whatever state it is: the next reset begins on a new connection
-                raise
+        self.send(steering, throttle, brake)
+        return self.wait()
+
+    def send(self, steering: float, throttle: float, brake: float) -> None:
+        """The first half of a step: with several simulators, send to all before waiting for any."""
+        with self._lock, self._hanging_up_on_faults():
+            self.client.send_control(steering, throttle, brake)
+            self._brake.driven()
+
+    def wait(self) -> Frame:
+        """The second half of a step."""
+        with self._lock, self._hanging_up_on_faults():
+            telemetry = self.client.wait_frame()
             self._brake.driven()
             return self._frame(telemetry)
+
+    @contextlib.contextmanager
+    def _hanging_up_on_faults(self) -> Iterator[None]:
+        """In whatever state a connection is after a fault, the next reset begins on a new one."""
+        try:
+            yield
+        except SimulatorError:
+            self.client.close()
+            raise
 
     def brake(self) -> None:
         """Stop the car until the next step."""

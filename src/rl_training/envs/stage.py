@@ -4,9 +4,10 @@ have in common.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rl_training.envs.cameras import StackedCamera
 from rl_training.envs.spec import EnvSpec
@@ -17,6 +18,28 @@ from rl_training.simulator.randomize import Appearance, sample
 from rl_training.simulator.state import TIME
 from rl_training.simulator.track import Track
 from rl_training.simulator.world import World
+
+
+class Observer(Protocol):
+    """What draws or cuts the observations of a batch."""
+
+    def observe(self, cars: NDArray[np.int64] | None = None) -> NDArray[np.uint8]: ...
+
+
+class StageLike(Protocol):
+    """What a batch needs of a stage, whether its cars live here or in simulators elsewhere."""
+
+    @property
+    def world(self) -> World: ...
+
+    @property
+    def camera(self) -> Observer: ...
+
+    def begin(self, arena: int, rng: np.random.Generator, reseeded: bool) -> Track: ...
+
+    def save_state(self) -> dict[str, Any]: ...
+
+    def load_state(self, saved: dict[str, Any]) -> None: ...
 
 
 class Stage:

@@ -24,14 +24,22 @@ from rl_training.errors import UsageError
 class DonkeyVecEnv(VecEnv):
     """A batch of cars for SB3.
 
+    :param batch: cars that live elsewhere, such as a `RemoteBatch`, instead of the embedded world's
     :param full_infos: fill every car's info at every step and not only when its episode ends (slower)
     """
 
     def __init__(
-        self, env_spec: EnvSpec, num_envs: int, *, seed: int | None = None, threads: int = 1, full_infos: bool = False
+        self,
+        env_spec: EnvSpec,
+        num_envs: int,
+        *,
+        seed: int | None = None,
+        threads: int = 1,
+        full_infos: bool = False,
+        batch: DonkeyBatch | None = None,
     ) -> None:
         self.env_spec = env_spec
-        self.batch = DonkeyBatch(env_spec, num_envs, seed=seed, threads=threads)
+        self.batch = batch or DonkeyBatch(env_spec, num_envs, seed=seed, threads=threads)
         self.render_mode = "rgb_array"
         self.full_infos = full_infos
         super().__init__(num_envs, self.batch.observation_space, self.batch.action_space)
