@@ -83,12 +83,15 @@ def digests_beside(path: Path) -> dict[str, str]:
 # ---- the points a run resumes from
 
 
+def resume_point(run: RunFolder, step: int) -> Path:
+    """Where the resume point of that step lies, if it was saved."""
+    return run.checkpoints / f"{step:010d}"
+
+
 @contextmanager
 def saving_resume_point(run: RunFolder, step: int) -> Iterator[Path]:
     """A folder to fill, which then is the newest resume point; older ones are removed once it is safe."""
-    target = run.checkpoints / f"{step:010d}"
-    if target.exists():
-        shutil.rmtree(target)
+    target = resume_point(run, step)
     with new_folder(target) as folder:
         yield folder
         write_json(folder / FILES, {file.name: sha256(file) for file in sorted(folder.iterdir())})

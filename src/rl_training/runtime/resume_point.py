@@ -16,7 +16,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
 from rl_training.algorithms.randomness import random_state, set_random_state
 from rl_training.envs.vec_env import DonkeyVecEnv
-from rl_training.experiment.checkpoint import latest_resume_point, saving_resume_point
+from rl_training.experiment.checkpoint import latest_resume_point, resume_point, saving_resume_point
 from rl_training.experiment.config import TrainConfig
 from rl_training.experiment.registry import algorithm_spec
 from rl_training.experiment.run_folder import RunFolder
@@ -24,6 +24,8 @@ from rl_training.experiment.run_folder import RunFolder
 
 def save_resume_point(run: RunFolder, model: BaseAlgorithm) -> None:
     """Valid between an update and the rollout after it, when nothing is half collected."""
+    if resume_point(run, model.num_timesteps).exists():
+        return
     with saving_resume_point(run, model.num_timesteps) as folder:
         state = {"random": random_state(model), "env": _env_state(model.get_env())}
         (folder / "state.pkl").write_bytes(pickle.dumps(state))
