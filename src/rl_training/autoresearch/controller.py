@@ -46,12 +46,13 @@ ABANDONED = Ending(None, "crashed", "its controller ended before it did", interr
 
 @dataclass(frozen=True)
 class Options:
-    """How a study is run. ``trials`` counts all of the ledger, without retests."""
+    """How a study is run. ``trials`` counts all of the ledger, without retests and interrupted ones."""
 
     trials: int = 100
     seed: int = 0
     guard: bool = True  # retest a new champion before it keeps the crown
     cooldown: float = 0.0  # [s] between trials; an external simulator wants 2
+    longest_pause: float = 60.0  # [s] between trials while the simulator is away
     publish_every: int = 10
     give_up_after: int = 20  # failures in a row; 0: never
     sweep: bool = False  # write the base sweep's ledger, not the search's
@@ -146,7 +147,7 @@ class Controller:
                 return reason or "Stopped at once."
             for ended in self._pool.wait(0.5 if self._pool.running else 0.05):
                 self._take(ended)
-                self._not_before = time.monotonic() + self._options.cooldown
+                self._not_before = time.monotonic() + self._pause()
             if self._unrecorded and time.monotonic() >= self._not_before:
                 self._record_all()
             if self._champion_due:
@@ -167,13 +168,13 @@ class Controller:
                 self._finished = (len(self._ledger.records), proposal.reason)
                 return proposal.reason
             folder = self._study.run_folder(task.trial, self._prefix)
+            self._narrator.proposal(task, proposal)
             try:
                 self._pool.start(task, folder)
             except OSError as error:
                 self._narrator.say(f"Trial {task.trial} could not be started, trying again soon: {error}")
                 self._not_before = time.monotonic() + RETRY_AFTER
                 return ""
-            self._narrator.proposal(task, proposal)
         return "Stopped by the operator." if self._interrupts else ""
 
     def _next_task(self) -> tuple[Task, Proposal | Finished | None]:
@@ -188,12 +189,16 @@ class Controller:
             model = self._model_of(champion)
             if champion.record.trial not in [task.retest_of for task in running]:
                 return Task(trial, champion.record.params, seed, now, champion.record.trial, str(model)), None
-        searched = [record for record in self._ledger.records if record.retest_of is None]
-        if len(searched) + sum(task.retest_of is None for task in running) >= self._options.trials:
+        if self._done + sum(task.retest_of is None for task in running) >= self._options.trials:
             return Task(trial, {}, seed, now), Finished(f"All {self._options.trials} trials are done.")
         proposal = self._strategy.next(observations(records), [task.params for task in running], self._options.seed)
         params = {} if isinstance(proposal, Finished) else proposal.params
         return Task(trial, params, seed, now), proposal
+
+    @property
+    def _done(self) -> int:
+        """Trials that count towards the cap."""
+        return sum(record.retest_of is None and record.speaks_of_its_setting for record in self._ledger.records)
 
     def _records(self) -> list[Record]:
         return select([*self._base.records, *self._ledger.records], self._comparable)[0]
@@ -203,6 +208,12 @@ class Controller:
         self._unrecorded.append((ended.task, outcome, ended.elapsed))
         self._durations.append(ended.elapsed)
         self._record_all()
+
+    def _pause(self) -> float:
+        """Seconds until the next start: the cool-down, and longer each time while the simulator is away."""
+        if self._ledger.records and self._ledger.records[-1].run_status == "sim_lost":
+            return float(max(self._options.cooldown, min(self._options.longest_pause, 2.0**self._failures)))
+        return self._options.cooldown
 
     def _record_all(self) -> None:
         """Write what waits to be written; a disk that refuses is asked again later."""
@@ -225,10 +236,10 @@ class Controller:
             self._failures = 0
         self._narrator.result(record)
         self._show_champion(record.champion)
-        done = [other for other in self._ledger.records if other.retest_of is None]
-        left = max(0, self._options.trials - len(done))
+        done = self._done
+        left = max(0, self._options.trials - done)
         eta = seconds_left(self._durations, left, self._pool.slots)
-        self._narrator.progress(len(done), self._options.trials, eta)
+        self._narrator.progress(done, self._options.trials, eta)
         count, every = len(self._ledger.records), self._options.publish_every
         if self._publisher is not None and every and count % every == 0:
             self._publisher.publish(f"{self._study.name}: {count} trials", self._narrator.say)

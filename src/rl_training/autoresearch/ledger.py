@@ -69,6 +69,11 @@ class Record:
         assert self.run_status in STATUSES, self.run_status
         assert (self.run_status in VALUED) == (self.mean_reward is not None), "a failure has no reward"
 
+    @property
+    def speaks_of_its_setting(self) -> bool:
+        """Whether the outcome is the setting's own: not ours, nor that of a simulator that went away."""
+        return self.mean_reward is not None or not (self.interrupted or self.run_status == "sim_lost")
+
     def to_line(self) -> bytes:
         return json.dumps(asdict(self), allow_nan=False, default=str).encode() + b"\n"
 
@@ -227,8 +232,4 @@ def select(records: Iterable[Record], comparable: Comparable) -> tuple[list[Reco
 
 def observations(records: Iterable[Record]) -> list[Observation]:
     """What the optimiser learns from: rewards, and failures that are the setting's own fault."""
-    return [
-        Observation(record.params, record.mean_reward)
-        for record in records
-        if record.mean_reward is not None or not (record.interrupted or record.run_status == "sim_lost")
-    ]
+    return [Observation(record.params, record.mean_reward) for record in records if record.speaks_of_its_setting]

@@ -41,6 +41,14 @@ def without_secrets(text: str) -> str:
     return re.sub(r"(\w+://)[^/@\s]+@", r"\1***@", text)
 
 
+def remote_of(study: Study, wanted: str | None) -> str | None:
+    """Where to push: an address or remote by name, a path made absolute, or ``origin`` of the repository around."""
+    if wanted is not None:
+        return str(Path(wanted).resolve()) if Path(wanted).exists() else wanted
+    remotes = _run(["git", "-C", str(study.root), "remote"], check=False).split()
+    return "origin" if "origin" in remotes else None
+
+
 class Publisher:
     """Commits results, log and manifest, and a model up to ``model_megabytes`` (0: none), to ``autoresearch/STUDY``."""
 

@@ -1,0 +1,127 @@
+"""Search settings by Gaussian process and UCB, trial after trial, and keep one champion. It may be stopped or killed at
+any time: the same command goes on where it was.
+
+What a trial trains comes from the preset that fits the agent, as with `donkey-rl train`; what is searched, from the
+agent's space. Ctrl-C lets the running trial end; twice ends it now.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rl_training.cli.options import add_config_arguments, config_of
+from rl_training.errors import UsageError
+
+if TYPE_CHECKING:
+    from rl_training.autoresearch.strategy import Strategy
+    from rl_training.autoresearch.training import TrainingTrials
+
+EXAMPLES = """examples:
+  donkey-rl autoresearch --track generated_track --trials 50
+  donkey-rl autoresearch --agent dqn --explore 2 --jobs 2 --study runs/dqn-study
+  donkey-rl autoresearch --push-every 10 --push-to origin
+  donkey-rl status"""
+DEFAULT_STUDY = "runs/study"
+COOLDOWN = 2.0  # [s] an external simulator needs between two clients
+SHARED_WITH_TRAIN = ("timesteps", "learning_rate", "n_steer", "n_throttle")  # flags that the search decides
+
+
+def add_study_argument(parser: argparse.ArgumentParser) -> None:
+    """Which study a command is about."""
+    parser.add_argument("--study", default=DEFAULT_STUDY, help=f"folder of the study ({DEFAULT_STUDY})")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `donkey-rl autoresearch`."""
+    add_loop_arguments(parser)
+    parser.add_argument("--trials", type=int, default=100, help="at most so many trials, earlier ones counted (100)")
+    parser.add_argument("--explore", type=float, help="kappa of UCB = mean + kappa x std")
+    parser.add_argument("--min-trials-before-gp", type=int, default=3, help="trials spread evenly at first (3)")
+    parser.add_argument("--min-timesteps", type=int, help="shortest training that is tried")
+    parser.add_argument("--max-timesteps", type=int, help="longest training that is tried")
+    parser.add_argument("--space", help="YAML file of the search space (the agent's own)")
+    parser.add_argument("--no-convergence", action="store_true", help="do not stop before --trials")
+    parser.add_argument("--no-guard", action="store_true", help="crown without a retest on fresh seeds")
+
+
+def add_loop_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the search and the sweep have in common."""
+    add_config_arguments(parser)
+    add_study_argument(parser)
+    parser.add_argument("--jobs", type=int, default=1, help="trials at a time, sharing the cores (1)")
+    parser.add_argument("--timeout", type=float, default=360.0, help="seconds one trial may take (360)")
+    parser.add_argument("--memory", type=float, default=8.0, help="GB one trial may use (8)")
+    parser.add_argument("--silence", type=float, default=120.0, help="seconds without a sign of life (120)")
+    parser.add_argument("--push-every", type=int, default=0, help="commit and push every so many trials (0: never)")
+    parser.add_argument("--push-to", help="git remote, address or path (origin, where there is one)")
+    parser.add_argument("--push-models", type=float, default=0.0, metavar="MB", help="push models up to this size (0)")
+    parser.add_argument("--quiet", action="store_true", help="write the log only")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Search until it has converged."""
+    from rl_training.autoresearch.acquisition import EXPLORE
+    from rl_training.autoresearch.space import default_space, space_from_yaml
+    from rl_training.autoresearch.strategy import Search
+    from rl_training.autoresearch.training import searchable
+
+    given = [name for name in SHARED_WITH_TRAIN if getattr(args, name) is not None]
+    if given:
+        flags = ", ".join("--" + name.replace("_", "-") for name in given)
+        raise UsageError(f"The search decides {flags}; bound it with --min-timesteps, --max-timesteps or --space FILE.")
+    trials = trials_of(args)
+    text = Path(args.space).read_text(encoding="utf-8") if args.space else None
+    space = space_from_yaml(text, args.space) if text is not None else default_space(trials.base.algo)
+    search = Search(
+        searchable(space, trials.base, args.min_timesteps, args.max_timesteps),
+        trials.fixed,
+        EXPLORE if args.explore is None else args.explore,
+        args.min_trials_before_gp,
+        not args.no_convergence,
+    )
+    return run_loop(args, trials, search, trials_cap=args.trials, guard=not args.no_guard)
+
+
+def trials_of(args: argparse.Namespace) -> TrainingTrials:
+    """The trials that the flags mean. One trial at a time may use all cores, so its threads come from the pool."""
+    from rl_training.autoresearch.training import TrainingTrials
+
+    if args.jobs < 1:
+        raise UsageError(f"--jobs is {args.jobs}; expected 1 or more.")
+    return TrainingTrials(replace(config_of(args), checkpoint_interval=0))
+
+
+def run_loop(
+    args: argparse.Namespace,
+    trials: TrainingTrials,
+    strategy: Strategy,
+    trials_cap: int,
+    guard: bool,
+    sweep: bool = False,
+) -> int:
+    """Run a controller as the flags say."""
+    from rl_training.autoresearch.controller import Controller, Options
+    from rl_training.autoresearch.narrator import Narrator
+    from rl_training.autoresearch.publish import Publisher, remote_of
+    from rl_training.autoresearch.study import Study
+    from rl_training.autoresearch.training import PRELOAD
+    from rl_training.autoresearch.workers import Limits, WorkerPool
+
+    study = Study(Path(args.study))
+    study.log.parent.mkdir(parents=True, exist_ok=True)
+    limits = Limits(args.timeout, int(args.memory * 2**30), args.silence)
+    publisher = Publisher(study, remote_of(study, args.push_to), args.push_models) if args.push_every else None
+    options = Options(
+        trials=trials_cap,
+        seed=trials.base.seed,
+        guard=guard,
+        cooldown=COOLDOWN if trials.is_external else 0.0,
+        publish_every=args.push_every,
+        sweep=sweep,
+    )
+    pool = WorkerPool(trials, args.jobs, limits, PRELOAD)
+    Controller(study, strategy, trials.comparable, pool, Narrator(study.log, args.quiet), options, publisher).run()
+    return 0

@@ -1,0 +1,91 @@
+"""The trials of a study as a table, or as CSV."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rl_training.cli.autoresearch import add_study_argument
+from rl_training.cli.console import console, table
+from rl_training.errors import StudyError
+
+if TYPE_CHECKING:
+    from rl_training.autoresearch.ledger import Record
+    from rl_training.autoresearch.study import Study
+
+EXAMPLES = """examples:
+  donkey-rl results --sort reward --limit 10
+  donkey-rl results --study agent --csv > trials.csv"""
+SORTS = ("trial", "reward", "time", "status")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `donkey-rl results`."""
+    add_study_argument(parser)
+    parser.add_argument("--sort", choices=SORTS, default="trial", help="by what (trial)")
+    parser.add_argument("--limit", type=int, default=0, help="rows to show (all)")
+    parser.add_argument("--csv", action="store_true", help="print CSV with every column")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the trials."""
+    rows = sorted(read_records(args.study)[1], key=lambda row: _key(args.sort, row[1]))
+    rows = rows[: args.limit] if args.limit else rows
+    if args.csv:
+        _write_csv(rows)
+        return 0
+    grid = table(f"Trials of {args.study}", "trial", "reward", "std", "status", "seconds", "champion", "setting")
+    for origin, record in rows:
+        crown = record.verdict if record.champion else ""
+        grid.add_row(
+            f"{origin} {record.trial}", figure(record.mean_reward), figure(record.std_reward), record.run_status,
+            f"{record.elapsed_sec:.1f}", crown, setting(record),
+        )  # fmt: skip
+    console.print(grid)
+    return 0
+
+
+def read_records(folder: str) -> tuple[Study, list[tuple[str, Record]]]:
+    """All records of a study, each with its origin: sweep or search. A running study may be read."""
+    from rl_training.autoresearch.ledger import Ledger
+    from rl_training.autoresearch.study import Study
+
+    study = Study(Path(folder))
+    if not (study.results.exists() or study.sweep_results.exists()):
+        raise StudyError(f"There are no results in '{folder}'; run `donkey-rl autoresearch --study {folder}` first.")
+    origins = (("sweep", study.sweep_results), ("search", study.results))
+    return study, [(origin, record) for origin, path in origins for record in Ledger(path).records]
+
+
+def figure(value: float | None) -> str:
+    """A reward in a table."""
+    return "-" if value is None else f"{value:.2f}"
+
+
+def setting(record: Record) -> str:
+    """A setting in a table, without what is the same in all of a study."""
+    from rl_training.autoresearch.narrator import show
+
+    return show({key: value for key, value in record.params.items() if key not in ("eval_episodes", "reward_shaping")})
+
+
+def _key(sort: str, record: Record) -> tuple[float | str, ...]:
+    if sort == "reward":
+        return (-record.mean_reward if record.mean_reward is not None else float("inf"),)
+    if sort == "time":
+        return (-record.elapsed_sec,)
+    return (record.run_status,) if sort == "status" else ()
+
+
+def _write_csv(rows: list[tuple[str, Record]]) -> None:
+    names = list(dict.fromkeys(name for _, record in rows for name in record.params))
+    columns = ("trial", "timestamp", "run_status", "mean_reward", "std_reward", "elapsed_sec", "champion", "verdict",
+               "retest_of", "fresh_reward", "seed", "env_set", "reward_version", "model_path", "reason")  # fmt: skip
+    writer = csv.writer(sys.stdout)
+    writer.writerow(["origin", *columns, *(f"params.{name}" for name in names)])
+    for origin, record in rows:
+        own = [getattr(record, column) for column in columns]
+        writer.writerow([origin, *own, *(record.params.get(name) for name in names)])

@@ -1,0 +1,95 @@
+"""How a study stands: who runs it, the running trials, the champion, the best settings, failures by cause."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import itertools
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rl_training.cli.autoresearch import add_study_argument
+from rl_training.cli.console import console, table
+from rl_training.cli.results import figure, read_records, setting
+
+if TYPE_CHECKING:
+    from rl_training.autoresearch.ledger import Record
+    from rl_training.autoresearch.study import Study
+
+EXAMPLES = """examples:
+  donkey-rl status
+  donkey-rl status --study agent"""
+BEST = 5
+CURVE = ("rollout/ep_rew_mean", "time/total_timesteps")  # columns of metrics.csv
+BLOCKS = "▁▂▃▄▅▆▇█"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `donkey-rl status`."""
+    add_study_argument(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print how the study stands."""
+    from rl_training.autoresearch.champion import ChampionTracker
+    from rl_training.autoresearch.lock import holder
+    from rl_training.autoresearch.narrator import show
+
+    study, rows = read_records(args.study)
+    records = [record for _, record in rows]
+    pid = holder(study.lock)
+    console.print(f"Study {study.root}: {len(records)} trials, " + (f"run by process {pid}" if pid else "not running"))
+    _print_running(study, {record.trial for origin, record in rows if origin == "search"})
+    manifest = ChampionTracker(study.champion).manifest
+    if manifest is None:
+        console.print("Champion: none yet")
+    else:
+        fresh = manifest.get("fresh_reward")
+        more = "" if fresh is None else f", {fresh:.2f} on fresh seeds"
+        verdict = "" if manifest.get("verdict") == "keep" else ", still to be retested"
+        console.print(f"Champion: trial {manifest.get('trial')}, {manifest['mean_reward']:.2f}{more}{verdict}")
+        console.print(f"  {show(manifest['params'])}")
+    _print_best(records)
+    failures = Counter(record.run_status for record in records if record.mean_reward is None)
+    for status, count in failures.most_common():
+        reason = next(record.reason for record in reversed(records) if record.run_status == status)
+        console.print(f"{count} {status}, the last: {reason}")
+    if pid and study.log.exists():
+        progress = [line for line in study.log.read_text(encoding="utf-8").splitlines() if " at most " in line]
+        console.print("".join(progress[-1:])[19:].strip())
+    return 0
+
+
+def _print_running(study: Study, recorded: set[int]) -> None:
+    from rl_training.autoresearch.identity import ProcessIdentity
+    from rl_training.autoresearch.reading import read_json
+
+    for trial, folder in study.run_folders().items():
+        process = ProcessIdentity.from_dict(read_json(folder / "process.json"))
+        if trial not in recorded and process is not None and process.is_alive:
+            console.print(f"Trial {trial} runs as process {process.pid}{_curve(folder / 'metrics.csv')}")
+
+
+def _curve(metrics: Path) -> str:
+    """The learning curve so far, on one line."""
+    if not metrics.exists():
+        return ""
+    with metrics.open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if all(row.get(column) for column in CURVE)]
+    rewards = [float(row[CURVE[0]]) for row in rows]
+    if not rewards:
+        return ""
+    low, span = min(rewards), (max(rewards) - min(rewards)) or 1.0
+    shown = itertools.islice(rewards, 0, None, -(-len(rewards) // 40))
+    line = "".join(BLOCKS[round((reward - low) / span * (len(BLOCKS) - 1))] for reward in shown)
+    return f": {line} {rewards[-1]:.1f} at step {int(float(rows[-1][CURVE[1]])):,}"
+
+
+def _print_best(records: list[Record]) -> None:
+    best = sorted((r for r in records if r.mean_reward is not None), key=lambda r: -(r.mean_reward or 0.0))[:BEST]
+    if best:
+        grid = table("Best trials", "trial", "reward", "std", "setting")
+        for record in best:
+            grid.add_row(str(record.trial), figure(record.mean_reward), figure(record.std_reward), setting(record))
+        console.print(grid)
