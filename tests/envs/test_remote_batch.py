@@ -64,6 +64,7 @@ def test_remote_cars_live_as_the_embedded_ones_do() -> None:
             ends += int(ours[2].sum())
         assert ends >= 2
         embedded.close()
+        assert remote.save_state() is None
         remote.close()
 
 
@@ -96,10 +97,17 @@ def test_a_lost_simulator_truncates_its_own_car_only() -> None:
         vec.close()
 
 
+def test_what_only_the_embedded_world_varies_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    batch = RemoteBatch(replace(SPEC, start=StartSpec(anywhere=True)), ["127.0.0.1:1", "127.0.0.1:2"])
+    assert batch.spec.start == StartSpec()
+    assert "no randomisation" in caplog.text
+    batch.close()
+
+
 def test_what_a_simulator_elsewhere_cannot_do_is_said() -> None:
     with pytest.raises(ConfigError, match="No simulator is named"):
         RemoteBatch(SPEC, [])
-    with pytest.raises(ConfigError, match="start at the scene's own start"):
-        RemoteBatch(replace(SPEC, start=StartSpec(anywhere=True)), ["127.0.0.1:1"])
     with pytest.raises(ConfigError, match="expected HOST:PORT"):
-        RemoteBatch(SPEC, ["127.0.0.1:port"])
+        RemoteBatch(SPEC, ["127.0.0.1:1", "127.0.0.1:port"])
+    with pytest.raises(ConfigError, match="2 tracks need as many simulators and 1 are named"):
+        RemoteBatch(SPEC, ["127.0.0.1:1"])

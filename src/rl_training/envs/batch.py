@@ -38,6 +38,8 @@ Floats = NDArray[np.float64]
 class DonkeyBatch:
     """`num_envs` cars, each in an arena of its own, living by one `EnvSpec`."""
 
+    can_be_saved = True  # in the middle of an episode
+
     def __init__(
         self,
         spec: EnvSpec,

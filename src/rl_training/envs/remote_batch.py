@@ -7,8 +7,10 @@ A simulator that is gone truncates its car's episode; the next reset of that car
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,24 +27,32 @@ from rl_training.protocol.transport import parse_address
 from rl_training.simulator import motion
 from rl_training.simulator import state as s
 from rl_training.simulator.path import follow_line
+from rl_training.simulator.randomize import DomainRandomization
 from rl_training.simulator.state import METRE
 from rl_training.simulator.track import LINE_INDEX, Track
 from rl_training.simulator.world import World, named_track
 
+logger = logging.getLogger(__name__)
+
 
 class RemoteBatch(DonkeyBatch):
     """Car i drives ``spec.tracks[i % len]`` in the simulator at ``addresses[i]``, "HOST:PORT"."""
+
+    can_be_saved = False  # what goes on in a simulator elsewhere stays there
 
     def __init__(
         self, spec: EnvSpec, addresses: Sequence[str], *, seed: int | None = None, conf: Mapping[str, Any] | None = None
     ) -> None:
         if not addresses:
             raise ConfigError("No simulator is named; expected addresses such as 127.0.0.1:9091.")
-        if spec.randomization.enabled or spec.start != StartSpec():
+        if len(spec.tracks) > len(addresses):
             raise ConfigError(
-                "Simulators over TCP start at the scene's own start and look as they look: leave randomization and "
-                "start out, or train in the embedded world."
+                f"{len(spec.tracks)} tracks need as many simulators and {len(addresses)} are named: "
+                "a simulator holds one scene. Name more of them, HOST:PORT,HOST:PORT, or drive fewer tracks."
             )
+        if spec.randomization.enabled or spec.start != StartSpec():
+            logger.warning("A simulator over TCP looks as it looks and starts where it starts: no randomisation here.")
+            spec = replace(spec, randomization=DomainRandomization(), start=StartSpec())
         super().__init__(spec, len(addresses), seed=seed, stage=RemoteStage(spec, addresses, conf or {}))
 
     def _out_of_time_or_road(self) -> NDArray[np.bool_]:
@@ -185,12 +195,12 @@ class RemoteStage:
         return self.world.track(arena)
 
     def save_state(self) -> dict[str, Any]:
-        """What a simulator elsewhere is doing cannot be saved."""
-        raise ConfigError("Cars in simulators over TCP cannot be saved in mid-episode.")
+        """Never asked for: see `RemoteBatch.can_be_saved`."""
+        raise NotImplementedError
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """See `save_state`."""
-        raise ConfigError("Cars in simulators over TCP cannot be put back into mid-episode.")
+        """Never asked for, as `save_state`."""
+        raise NotImplementedError
 
 
 def _place(address: str) -> dict[str, Any]:

@@ -88,8 +88,10 @@ class DonkeyVecEnv(VecEnv):
             }
         self.batch.reset(indices)
 
-    def save_state(self) -> dict[str, Any]:
-        """All that `load_state` needs to go on bit for bit in the middle of episodes."""
+    def save_state(self) -> dict[str, Any] | None:
+        """All that `load_state` needs to go on bit for bit in the middle of episodes; None where that cannot be."""
+        if not self.batch.can_be_saved:
+            return None
         return {"batch": self.batch.save_state(), "frames": None if self._frames is None else self._frames.copy()}
 
     def load_state(self, saved: dict[str, Any]) -> None:

@@ -23,13 +23,21 @@ def make_env(config: TrainConfig, num_envs: int | None = None, *, seed: int) -> 
     count = num_envs or config.num_envs
     if config.is_donkey:
         if config.sim != EMBEDDED:
-            raise ConfigError(
-                f"sim is '{config.sim}'; training on simulators over TCP is not built yet, use 'embedded'."
-            )
+            return _remote(config, num_envs, seed)
         return DonkeyVecEnv(config.donkey, count, seed=seed, threads=config.env_threads)
     envs = DummyVecEnv([_maker(config) for _ in range(count)])
     envs.seed(seed)
     return envs
+
+
+def _remote(config: TrainConfig, num_envs: int | None, seed: int) -> VecEnv:
+    """One car in each simulator that `sim` names; an evaluation takes as many of them as it has use for."""
+    from rl_training.envs.remote_batch import RemoteBatch
+
+    addresses = [address.strip() for address in config.sim.split(",") if address.strip()]
+    if num_envs is not None:
+        addresses = addresses[: max(num_envs, len(config.donkey.tracks))]
+    return DonkeyVecEnv(config.donkey, len(addresses), batch=RemoteBatch(config.donkey, addresses, seed=seed))
 
 
 def _maker(config: TrainConfig) -> Callable[[], gym.Env[Any, Any]]:
