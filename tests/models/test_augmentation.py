@@ -55,11 +55,17 @@ def test_bilinear_shift_of_a_ramp_is_the_ramp_moved_by_a_fraction() -> None:
     assert shifted.max() <= 39
 
 
-def test_bilinear_shift_moves_rows_too() -> None:
-    ramp = torch.arange(30, dtype=torch.uint8).view(1, 1, 30, 1).expand(50, 1, 30, 12).contiguous()
-    shifted = random_shift_bilinear(ramp, pad=2)
-    assert torch.equal(shifted[..., :1].expand_as(shifted), shifted)
-    assert (shifted[:, 0, 15, 0] - 15).std() > 0.5
+def test_bilinear_shift_moves_rows_and_columns_by_their_own_fraction() -> None:
+    along = torch.arange(30, dtype=torch.uint8)
+    columns = along.view(1, 1, 1, 30).expand(50, 1, 30, 30).contiguous()
+    rows = along.view(1, 1, 30, 1).expand(50, 1, 30, 30).contiguous()
+    moved = []
+    for ramp in (rows, columns):
+        torch.manual_seed(4)
+        moved.append(random_shift_bilinear(ramp, pad=2)[:, 0, 15, 15] - 15)
+    torch.manual_seed(4)
+    drawn = torch.rand(2, 50) * 4 - 2
+    torch.testing.assert_close(torch.stack(moved), drawn, atol=1e-4, rtol=0)
 
 
 def test_seed_decides_the_shift() -> None:
