@@ -122,6 +122,23 @@ def test_a_full_scene_refuses_the_next_car_and_its_client(host: WorldHost) -> No
     assert [session.is_open for session in sessions] == [True] * MAX_CARS + [False]
 
 
+def test_cars_apart_start_in_one_place_and_never_meet() -> None:
+    host = WorldHost(apart=True)
+    host.load("waveshare", seed=None)
+    cars = [host.add_car() for _ in range(MAX_CARS + 2)]
+    packets = [host.telemetry(car) for car in cars]
+    assert len({(packet.pos_x, packet.pos_z) for packet in packets}) == 1
+    np.testing.assert_array_equal(packets[0].image, packets[-1].image)
+    for car in cars:
+        host.control(car, 0.0, 0.1 * car / len(cars), 0.0)
+    for _ in range(20):
+        host.advance(cars)
+    packets = [host.telemetry(car) for car in cars]
+    assert {packet.hit for packet in packets} == {"none"}
+    speeds = [packet.speed for packet in packets]
+    assert speeds == sorted(set(speeds)), "each by its own throttle"
+
+
 def test_moving_a_car_by_hand_keeps_its_speed(host: WorldHost) -> None:
     car = host.add_car()
     drive(host, car, 10)

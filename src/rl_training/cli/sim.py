@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     pace.add_argument("--lockstep", action="store_true", help="answer each control with exactly one packet")
     pace.add_argument("--speed", type=float, default=1.0, help="so many times real time")
     parser.add_argument("--seed", type=int, help="of generated_road and of what scenes draw when they are loaded")
+    parser.add_argument("--apart", action="store_true", help="clients' cars neither see nor hit each other (up to 64)")
     parser.add_argument("--allow-quit", action="store_true", help="obey quit_app from other machines too")
     parser.add_argument(
         "--connect", metavar="HOST:PORT", help="also call a client that listens, as releases before 2020 expected it"
@@ -48,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     from rl_training.protocol.server import SimServer
     from rl_training.protocol.sessions import ServerOptions
 
-    host = WorldHost([args.track] if args.track else [])
+    host = WorldHost([args.track] if args.track else [], args.apart)
     host.warm_up()
     if args.track:
         host.load(args.track, args.seed)  # a track that does not exist is said before the port is taken

@@ -1,7 +1,8 @@
 """`WorldHost`: the embedded world as a `SceneHost`, so that clients of the Unity simulator can drive in it.
 
-One arena holds the cars of all clients: they see and hit each other. The world is made anew, in milliseconds, when a
-car comes or goes, for an arena's number of cars is fixed. Row i of the world belongs to the i-th of `_cars`.
+One arena holds the cars of all clients: they see and hit each other. With `apart` each car has an arena of its own.
+The world is made anew, in milliseconds, when a car comes or goes, for its numbers of arenas and cars are fixed. Row i
+of the world belongs to the i-th of `_cars`.
 """
 
 from __future__ import annotations
@@ -42,14 +43,15 @@ SCENE_NAMES = (
     *("generated_road", "warehouse", "sparkfun_avc", "generated_track", "roboracingleague_1", "waveshare"),
     *("mini_monaco", "warren", "circuit_launch", "mountain_track", "thunderhill"),
 )
+MOST_APART = 64  # cars that never meet
 Pose = tuple[float, float, float]  # x, z [u], yaw [rad]
 
 
 class NamedWorld(World):
     """A world whose cars have names, which others report when they touch them."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        super().__init__(1, len(names))
+    def __init__(self, names: Sequence[str], apart: bool) -> None:
+        super().__init__(*(len(names), 1) if apart else (1, len(names)))
         self._names = list(names)
 
     def car_name(self, car: int) -> str:
@@ -76,10 +78,12 @@ class _Car:
 
 
 class WorldHost:
-    """Implements `SceneHost` on one arena of a `World`."""
+    """Implements `SceneHost` on a `World`."""
 
-    def __init__(self, more_scenes: Sequence[str] = ()) -> None:
-        """`more_scenes` are track files and random roads to be offered beside the eleven."""
+    def __init__(self, more_scenes: Sequence[str] = (), apart: bool = False) -> None:
+        """`more_scenes` are track files and random roads to be offered beside the eleven; `apart`: cars never meet."""
+        self._apart = apart
+        self._most_cars = MOST_APART if apart else MAX_CARS
         self.scene_names: Sequence[str] = (*SCENE_NAMES, *(name for name in more_scenes if name not in SCENE_NAMES))
         self._prepared: PreparedTrack | None = None
         self._world: NamedWorld | None = None  # None: no cars
@@ -145,11 +149,9 @@ class WorldHost:
     # --- Cars ---------------------------------------------------------------------------------------------------------
 
     def add_car(self) -> int:
-        if len(self._cars) == MAX_CARS:
-            raise SimulatorError(
-                f"All {MAX_CARS} places of the scene are taken; start another simulator for more cars."
-            )
-        taken = {car.place for car in self._cars.values()}
+        if len(self._cars) == self._most_cars:
+            raise SimulatorError(f"All {self._most_cars} places of the scene are taken; start another simulator.")
+        taken = set() if self._apart else {car.place for car in self._cars.values()}
         place = next(k for k in range(MAX_CARS) if k not in taken)
         kept = self._rows()
         self._next_id += 1
@@ -258,9 +260,10 @@ class WorldHost:
         self._rigs.clear()
         if not self._cars:
             return
-        self._world = NamedWorld([car.name for car in self._cars.values()])
-        self._world.load(0, self._track())
-        self._world.dress(0)
+        self._world = NamedWorld([car.name for car in self._cars.values()], self._apart)
+        for arena in range(self._world.arenas):
+            self._world.load(arena, self._track())
+            self._world.dress(arena)
         for i, car in enumerate(self._cars):
             if car in kept:
                 self._world.state[i], self._world.commands[i] = kept[car]
