@@ -69,6 +69,7 @@ def test_the_gap_is_training_less_unseen() -> None:
     assert both.generalization_gap == 150.0
     assert evaluation(PLAIN).generalization_gap is None
     assert evaluation(replace(PLAIN, track="b")).generalization_gap is None
+    assert replace(evaluation(replace(PLAIN, track="b")), training_reward=260.0).generalization_gap == 60.0
 
 
 def test_verdicts_are_the_specifications_bars() -> None:
@@ -79,6 +80,8 @@ def test_verdicts_are_the_specifications_bars() -> None:
         verdicts(evaluation(replace(PLAIN, reward=100.0, laps=0.9), replace(PLAIN, track="b", reward=50.0)))
     )
     assert poor.count("FAIL") == 3
+    one_of_two = [replace(PLAIN, track="b", reward=10.0), replace(PLAIN, track="c", reward=60.0)]
+    assert verdicts(evaluation(PLAIN, *one_of_two))[2].startswith("PASS  mean_reward 60.0 > 50 on an unseen track, c")
 
 
 @pytest.mark.parametrize(

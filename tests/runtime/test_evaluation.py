@@ -73,6 +73,15 @@ class Parked(Ahead):
         return np.zeros((len(observation), 2), np.float32), None
 
 
+def test_the_gap_needs_the_training_tracks_too() -> None:
+    alone = evaluate(Ahead(), SPEC, episodes=3, tracks=["warren"])
+    compared = evaluate(Ahead(), SPEC, episodes=3, tracks=["warren"], with_gap=True)
+    training = evaluate(Ahead(), SPEC, episodes=3)
+    assert alone.generalization_gap is None
+    assert compared.episodes == alone.episodes
+    assert compared.generalization_gap == pytest.approx(training.mean_reward - alone.mean_reward)
+
+
 def test_random_driving_is_the_baseline() -> None:
     returns = baseline_returns(SPEC, episodes=8)
     assert len(returns) == 8

@@ -85,6 +85,7 @@ class Evaluation:
     deterministic: bool
     seed: int
     max_steps: int
+    training_reward: float | None = None  # mean on the training tracks, where they are not among `tracks`
 
     @property
     def mean_reward(self) -> float:
@@ -119,9 +120,10 @@ class Evaluation:
     @property
     def generalization_gap(self) -> float | None:
         """Mean reward on the training tracks less that on the others; None unless both were driven."""
-        if not self.seen or not self.unseen:
+        known = summarize(self.seen).mean_reward if self.seen else self.training_reward
+        if known is None or not self.unseen:
             return None
-        return summarize(self.seen).mean_reward - summarize(self.unseen).mean_reward
+        return known - summarize(self.unseen).mean_reward
 
     def suspicions(self) -> list[str]:
         """Signs that the reward was earned by something else than driving round the track."""
@@ -150,6 +152,7 @@ class Evaluation:
             "training_tracks": list(self.training_tracks),
             **asdict(summarize(self.episodes)),
             "episode_rewards": self.episode_rewards,
+            "training_reward": self.training_reward,
             "generalization_gap": self.generalization_gap,
             "suspicions": self.suspicions(),
             "tracks": {track: asdict(summary) for track, summary in self.by_track().items()},

@@ -31,12 +31,14 @@ def evaluate(
     deterministic: bool = True,
     tracks: Sequence[str] | None = None,
     max_steps: int | None = None,
+    with_gap: bool = False,
     threads: int = 1,
 ) -> Evaluation:
     """Drive `episodes` whole episodes on each of `tracks`, by default those of the training.
 
     All else is as in `env_spec`, but for an own limit of `max_steps` if given, and `DEFAULT_MAX_STEPS` where the spec
-    has none. The same seed gives the same episodes.
+    has none. The same seed gives the same episodes. `with_gap` drives the training tracks too where none of them is
+    among `tracks`, so that the generalisation gap is known.
     """
     if episodes < 1:
         raise UsageError(f"episodes is {episodes}; expected 1 or more.")
@@ -54,7 +56,7 @@ def evaluate(
         evaluate_policy(model, env, episodes * len(wanted), deterministic, callback=note)
     finally:
         env.close()
-    return Evaluation(
+    found = Evaluation(
         tracks=wanted,
         training_tracks=env_spec.tracks,
         episodes=tuple(sorted(recorder.episodes, key=lambda episode: wanted.index(episode.track))),
@@ -63,6 +65,12 @@ def evaluate(
         seed=seed,
         max_steps=steps,
     )
+    if with_gap and not found.seen:
+        training = evaluate(
+            model, env_spec, episodes=episodes, seed=seed, deterministic=deterministic, max_steps=steps, threads=threads
+        )
+        found = replace(found, training_reward=training.mean_reward)
+    return found
 
 
 def _cars_a_track(episodes: int, tracks: int) -> int:
