@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
 from stable_baselines3 import SAC
 from stable_baselines3.common.policies import BasePolicy
@@ -13,6 +12,7 @@ from torch import Tensor
 
 from rl_training.algorithms.image_policies import DrQPolicy
 from rl_training.algorithms.replay import ImageReplayBuffer
+from rl_training.algorithms.replay_phase import descend, replay_phase
 from rl_training.algorithms.spaces import checked_env
 from rl_training.losses.drq import drq_loss, temperature_loss
 from rl_training.models.augmentation import random_shift
@@ -72,15 +72,9 @@ class DrQ(SAC):
         self.policy.model.dtype = encoder_dtype(self.precision, self.device)
 
     def train(self, gradient_steps: int, batch_size: int = 64) -> None:
-        self.policy.set_training_mode(True)
         optimizers = [self.actor.optimizer, self.critic.optimizer]
         self._update_learning_rate(optimizers + ([self.ent_coef_optimizer] if self.ent_coef_optimizer else []))
-        assert self.replay_buffer is not None
-        replay, normalizer = self.replay_buffer, self._vec_normalize_env
-        history = [self.update(replay.sample(batch_size, env=normalizer)) for _ in range(gradient_steps)]
-        for name in history[0]:
-            self.logger.record(f"train/{name}", np.mean([metrics[name] for metrics in history]))
-        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+        replay_phase(self, self.update, gradient_steps, batch_size)
 
     @torch.no_grad()
     def _next_values(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -120,16 +114,11 @@ class DrQ(SAC):
             alpha=alpha,
         )
 
-        self.critic.optimizer.zero_grad()
-        self.actor.optimizer.zero_grad()
-        torch.autograd.backward(losses.critic_loss, inputs=list(self.critic.parameters()))
-        torch.autograd.backward(losses.actor_loss, inputs=list(self.actor.parameters()))
-        self.critic.optimizer.step()
-        self.actor.optimizer.step()
+        steps = [(losses.critic_loss, self.critic.optimizer), (losses.actor_loss, self.actor.optimizer)]
         if self.ent_coef_optimizer is not None and self.log_ent_coef is not None:
-            self.ent_coef_optimizer.zero_grad()
-            torch.autograd.backward(temperature_loss(self.log_ent_coef, log_prob, float(self.target_entropy)))
-            self.ent_coef_optimizer.step()
+            target_entropy = float(self.target_entropy)
+            steps.append((temperature_loss(self.log_ent_coef, log_prob, target_entropy), self.ent_coef_optimizer))
+        descend(*steps)
         self._n_updates += 1
         if self._n_updates % self.target_update_interval == 0:
             model.update_target(self.tau)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.policies import BasePolicy
@@ -12,6 +11,7 @@ from stable_baselines3.common.type_aliases import GymEnv, ReplayBufferSamples, S
 
 from rl_training.algorithms.image_policies import DrQv2Policy
 from rl_training.algorithms.replay import ImageReplayBuffer
+from rl_training.algorithms.replay_phase import descend, replay_phase
 from rl_training.algorithms.spaces import checked_env
 from rl_training.losses.drqv2 import drqv2_loss
 from rl_training.models.augmentation import random_shift_bilinear
@@ -87,14 +87,8 @@ class DrQv2(OffPolicyAlgorithm):
         self.policy.exploration_std.fill_(self.exploration_std())
 
     def train(self, gradient_steps: int, batch_size: int = 64) -> None:
-        self.policy.set_training_mode(True)
         self._update_learning_rate([self.policy.actor_optimizer, self.policy.critic_optimizer])
-        assert self.replay_buffer is not None
-        replay, normalizer = self.replay_buffer, self._vec_normalize_env
-        history = [self.update(replay.sample(batch_size, env=normalizer)) for _ in range(gradient_steps)]
-        for name in history[0]:
-            self.logger.record(f"train/{name}", np.mean([metrics[name] for metrics in history]))
-        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+        replay_phase(self, self.update, gradient_steps, batch_size)
 
     def update(self, batch: ReplayBufferSamples) -> dict[str, float]:
         """One step of critics, actor and target; the losses by name.
@@ -126,13 +120,7 @@ class DrQv2(OffPolicyAlgorithm):
             actor_q2,
         )
 
-        actor_optimizer, critic_optimizer = self.policy.actor_optimizer, self.policy.critic_optimizer
-        critic_optimizer.zero_grad()
-        actor_optimizer.zero_grad()
-        torch.autograd.backward(losses.critic_loss, inputs=[*model.encoder.parameters(), *model.critic.parameters()])
-        torch.autograd.backward(losses.actor_loss, inputs=list(model.actor.parameters()))
-        critic_optimizer.step()
-        actor_optimizer.step()
+        descend((losses.critic_loss, self.policy.critic_optimizer), (losses.actor_loss, self.policy.actor_optimizer))
         model.update_target(self.tau)
         self._n_updates += 1
         metrics = {name: value.item() for name, value in losses._asdict().items()}
