@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from rl_training.envs.scene_host import WorldHost
 from rl_training.envs.spec import ActionSpec, EnvSpec, Limits, ObservationSpec, StartSpec
 from rl_training.errors import TrackError, UsageError
+from rl_training.protocol.server import SimServer
+from rl_training.protocol.sessions import ServerOptions
 from rl_training.runtime.evaluation import DEFAULT_MAX_STEPS, baseline_returns, evaluate
 
 SPEC = EnvSpec(
@@ -80,6 +85,23 @@ def test_the_gap_needs_the_training_tracks_too() -> None:
     assert alone.generalization_gap is None
     assert compared.episodes == alone.episodes
     assert compared.generalization_gap == pytest.approx(training.mean_reward - alone.mean_reward)
+
+
+def test_simulators_over_tcp_give_the_same_episodes() -> None:
+    WorldHost().warm_up()
+    spec = replace(SPEC, tracks=("waveshare", "warren"), start=StartSpec())
+    servers = [SimServer(WorldHost(), port=0, options=ServerOptions(lockstep=True, seed=0)) for _ in range(2)]
+    threads = [threading.Thread(target=server.serve_forever) for server in servers]
+    for thread in threads:
+        thread.start()
+    try:
+        sim = ",".join("{}:{}".format(*server.address) for server in servers)
+        there, here = evaluate(Ahead(), spec, episodes=1, sim=sim), evaluate(Ahead(), spec, episodes=1)
+    finally:
+        for server, thread in zip(servers, threads):
+            server.stop()
+            thread.join()
+    assert there.episodes == here.episodes
 
 
 def test_random_driving_is_the_baseline() -> None:

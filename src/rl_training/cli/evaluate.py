@@ -21,7 +21,8 @@ EXAMPLES = """examples:
   donkey-rl evaluate --model runs/first
   donkey-rl evaluate --model models/champion --track mini_monaco,warren --episodes 20
   donkey-rl evaluate --model models/champion --track all --max-steps 2000 --csv episodes.csv
-  donkey-rl evaluate --model runs/first --env donkey-mountain-track-v0 --stochastic --json"""
+  donkey-rl evaluate --model runs/first --env donkey-mountain-track-v0 --stochastic --json
+  donkey-rl evaluate --model models/champion --track warehouse --sim 127.0.0.1:9091 --episodes 3"""
 
 SEEN_MEAN, UNSEEN_MEAN = 100.0, 50.0  # what a champion is asked for
 
@@ -38,6 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-cte", type=float, help="how far from the line ends an episode (default: as in training)")
     parser.add_argument("--from-start", action="store_true", help="begin each episode at the scene's own start")
     parser.add_argument("--stochastic", action="store_true", help="draw actions as in training, not the likeliest ones")
+    parser.add_argument(
+        "--sim", default="embedded", metavar="HOST:PORT", help="simulators to drive in, by commas (embedded)"
+    )
     parser.add_argument("--trust", action="store_true", help="load a model file that nothing vouches for")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     parser.add_argument("--csv", metavar="FILE", help="save one line an episode")
@@ -59,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
         tracks=_tracks(args),
         max_steps=args.max_steps,
         with_gap=True,
+        sim=None if args.sim == "embedded" else args.sim,
     )
     if args.csv:
         Path(args.csv).write_text(evaluation.to_csv(), encoding="utf-8")

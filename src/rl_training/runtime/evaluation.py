@@ -33,21 +33,22 @@ def evaluate(
     max_steps: int | None = None,
     with_gap: bool = False,
     threads: int = 1,
+    sim: str | None = None,
 ) -> Evaluation:
     """Drive `episodes` whole episodes on each of `tracks`, by default those of the training.
 
     All else is as in `env_spec`, but for an own limit of `max_steps` if given, and `DEFAULT_MAX_STEPS` where the spec
     has none. The same seed gives the same episodes. `with_gap` drives the training tracks too where none of them is
-    among `tracks`, so that the generalisation gap is known.
+    among `tracks`, so that the generalisation gap is known. `sim` is HOST:PORT[,HOST:PORT…] of simulators to drive in
+    instead of the embedded world, at least one for each track.
     """
     if episodes < 1:
         raise UsageError(f"episodes is {episodes}; expected 1 or more.")
     wanted = tuple(dict.fromkeys(tracks or env_spec.tracks))
     steps = max_steps or env_spec.limits.max_steps or DEFAULT_MAX_STEPS
     spec = replace(env_spec, tracks=wanted, limits=replace(env_spec.limits, max_steps=steps))
-    cars = len(wanted) * _cars_a_track(episodes, len(wanted))
-    env = DonkeyVecEnv(spec, cars, seed=seed, threads=threads, full_infos=True)
-    recorder = EpisodeRecorder(tuple(wanted[i % len(wanted)] for i in range(cars)))
+    env = _make_env(spec, episodes, seed, threads, sim)
+    recorder = EpisodeRecorder(tuple(wanted[i % len(wanted)] for i in range(env.num_envs)))
 
     def note(names: dict[str, Any], _: dict[str, Any]) -> None:
         recorder.note(names["i"], names["reward"], names["done"], names["info"])
@@ -66,17 +67,24 @@ def evaluate(
         max_steps=steps,
     )
     if with_gap and not found.seen:
-        training = evaluate(
-            model, env_spec, episodes=episodes, seed=seed, deterministic=deterministic, max_steps=steps, threads=threads
-        )
+        same: dict[str, Any] = {"deterministic": deterministic, "max_steps": steps, "threads": threads, "sim": sim}
+        training = evaluate(model, env_spec, episodes=episodes, seed=seed, **same)
         found = replace(found, training_reward=training.mean_reward)
     return found
 
 
-def _cars_a_track(episodes: int, tracks: int) -> int:
-    """As many as there is room for, all with the same number of episodes, so that every track gets its own."""
-    room = max(1, MOST_CARS // tracks)
-    return max(cars for cars in range(1, min(room, episodes) + 1) if episodes % cars == 0)
+def _make_env(spec: EnvSpec, episodes: int, seed: int, threads: int, sim: str | None) -> DonkeyVecEnv:
+    """As many cars as there is room for, the same number on each track and each with the same number of episodes."""
+    addresses = [address.strip() for address in (sim or "").split(",") if address.strip()]
+    tracks = len(spec.tracks)
+    room = max(1, (len(addresses) if addresses else MOST_CARS) // tracks)
+    cars = tracks * max(count for count in range(1, min(room, episodes) + 1) if episodes % count == 0)
+    if not addresses:
+        return DonkeyVecEnv(spec, cars, seed=seed, threads=threads, full_infos=True)
+    from rl_training.envs.remote_batch import RemoteBatch
+
+    batch = RemoteBatch(spec, addresses[:cars], seed=seed)
+    return DonkeyVecEnv(spec, cars, full_infos=True, batch=batch)
 
 
 def baseline_returns(env_spec: EnvSpec, *, episodes: int = 10, seed: int = SEED) -> list[float]:
