@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -101,7 +102,10 @@ class FakeTrials:
         raise RuntimeError("the simulator raised")
 
     def _lost(self, folder: Path) -> None:
-        raise SimulatorLost("the simulator is gone")
+        """Away the first time, back the second."""
+        with contextlib.suppress(FileExistsError):
+            (folder.parent / "simulator-was-lost").touch(exist_ok=False)
+            raise SimulatorLost("the simulator is gone")
 
     def _bad_config(self, folder: Path) -> None:
         raise ConfigError("there is no such setting")

@@ -7,43 +7,23 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from rl_training.autoresearch import publish
-from rl_training.autoresearch.acquisition import Observation
 from rl_training.autoresearch.champion import ChampionTracker
 from rl_training.autoresearch.controller import Controller, Options
-from rl_training.autoresearch.ledger import Comparable, Ledger
+from rl_training.autoresearch.ledger import Ledger
 from rl_training.autoresearch.narrator import Narrator
 from rl_training.autoresearch.publish import Publisher, without_secrets
-from rl_training.autoresearch.space import Params
-from rl_training.autoresearch.strategy import Finished, Grid, Proposal, Search
+from rl_training.autoresearch.strategy import Grid, Search
 from rl_training.autoresearch.study import Study
 from rl_training.autoresearch.workers import Limits, WorkerPool
+from tests.autoresearch.fake_study import COMPARABLE, Script
 from tests.autoresearch.fake_trials import FakeTrials
 
-COMPARABLE = Comparable("fake", "a", "v1")
 LIMITS = Limits(seconds=2.0, memory_bytes=400 << 20, silence=1.0, grace=0.3)
-
-
-@dataclass
-class Script:
-    """Proposes the settings given, in order; keeps what it was told."""
-
-    settings: Sequence[Params]
-    told: list[list[Observation]] = field(default_factory=list)
-
-    def next(self, finished: Sequence[Observation], running: Sequence[Params], seed: int) -> Proposal | Finished:
-        self.told.append(list(finished))
-        tried = [observation.params["step"] for observation in finished] + [params["step"] for params in running]
-        left = [i for i in range(len(self.settings)) if i not in tried]
-        if not left:
-            return Finished("The script has ended.")
-        return Proposal({"agent": "fake", "step": left[0], **self.settings[left[0]]}, "script")
 
 
 def rewards(*values: float) -> Script:

@@ -11,8 +11,9 @@ so a controller that died continues where it was. A study goes through three reg
 
 1. space-filling, until ``min_trials`` trials have a value: points of a low-discrepancy sequence, which stays even at
    every length and never returns to where a trial failed;
-2. space-filling ranked by the model, until p + 1 trials have a value: the model picks among the next few points of that
-   sequence. So early, its uncertainty is all prior, and maximising it freely would only visit the corners of the cube;
+2. space-filling ranked by the model, until p + 1 trials have a value, and whenever the trials do not foretell each
+   other: the model picks among the next few points of that sequence. While it knows nothing, its uncertainty is all
+   prior, and maximising it freely would only visit the corners of the cube;
 3. the maximum of ucb over random candidates and candidates near the best settings, refined by a local search.
 
 No one prior fits all functions, and a study whose model is wrong asks in the wrong places and never learns that it is.
@@ -45,6 +46,7 @@ LOCAL_CANDIDATES = 500
 LOCAL_CENTRES = 4  # settings of highest posterior mean that local candidates start from
 LOCAL_REACH = (0.005, 0.5)  # standard deviation of a local step, drawn evenly in the logarithm
 EARLY_CANDIDATES = 16
+SKILL = 0.15  # of the model, below which it may rank a few points but not roam
 REFINE_ROUNDS, REFINE_KEPT, REFINE_CHILDREN = 4, 8, 12
 REFINE_REACH, REFINE_SHRINK = 0.1, 0.4
 NEARBY = 0.12  # reach of a failure, in the cube, per square root of p
@@ -108,7 +110,7 @@ def suggest(
         mean, std = belief.predict(space.features(points))
         return mean, std, mean + explore * std
 
-    if len(good) < max(min_trials, len(space) + 1):
+    if len(good) < max(min_trials, len(space) + 1) or gp.skill() < SKILL:
         pool = _fill(space, turn, EARLY_CANDIDATES, seed)
         if len(good) < min_trials:
             return Suggestion(space.decode(pool[0]), _top(space, pool, *score(pool)), "space-filling")

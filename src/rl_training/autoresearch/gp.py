@@ -35,6 +35,7 @@ LENGTHSCALE_BOUNDS = (0.02, 50.0)
 SIGNAL_BOUNDS = (0.007, 150.0)
 NOISE_BOUNDS = (1e-6, 4.0)
 
+LOW_TAIL = 1.5  # targets lower than the median by this many times the best's lead over it are moved up to there
 OUTLIER = 1.5  # standard deviations below its leave-one-out prediction
 SUBSET = 120  # points that the climb starts on; it ends on at most SUBSET_END
 SUBSET_END = 300
@@ -102,6 +103,13 @@ def log_posterior(theta: Array, Q: Array, z: Array, v: Array, prior: Prior = DEF
     return float(value), gradient - pull
 
 
+def lift_low_tail(y: Array) -> Array:
+    """y with its worst values moved up: how bad they are is of no use, and would drown the differences at the top."""
+    middle = float(np.median(y))
+    lead = float(y.max()) - middle
+    return np.maximum(y, middle - LOW_TAIL * lead) if lead > 0 else y
+
+
 def climb(theta: Array, Q: Array, z: Array, v: Array, prior: Prior, steps: int, first_step: float = 0.3) -> Array:
     """Ascends ``log_posterior`` by the signs of its gradient, with a step of its own for each hyperparameter (Rprop).
 
@@ -146,7 +154,7 @@ class TinyGP:
         assert len(X) == len(y) > 0
         assert np.isfinite(X).all()
         assert np.isfinite(y).all()
-        y = np.asarray(y, dtype=float)
+        y = lift_low_tail(np.asarray(y, dtype=float))
         centre = float(y.mean())
         scale = float((y - centre).std())
         if scale <= 1e-12 * max(1.0, abs(centre)):  # equal targets: nothing to learn but the constant
@@ -184,6 +192,13 @@ class TinyGP:
         """How well targets foretell each other: median leave-one-out log density, which no outlier moves."""
         _, std, residual = self.leave_one_out()
         return -float(np.median(np.log(std) + 0.5 * residual * residual))
+
+    def skill(self) -> float:
+        """Share of the targets' variance that the others foretell: 1 for all, 0 or less for no more than their mean."""
+        mean_of_others = -self.z / max(len(self.z) - 1, 1)
+        error = self.z - self.leave_one_out()[0]
+        plain = float(((self.z - mean_of_others) ** 2 / self.v).sum())
+        return 1.0 - float((error**2 / self.v).sum()) / plain if plain > 0 else 0.0
 
     @property
     def noise(self) -> float:
