@@ -16,6 +16,7 @@ from rl_training.algorithms.replay_phase import descend, replay_phase
 from rl_training.algorithms.spaces import checked_env
 from rl_training.losses.drq import drq_loss, temperature_loss
 from rl_training.models.augmentation import random_shift
+from rl_training.models.cnn.encoder import scaled
 from rl_training.models.precision import encoder_dtype
 
 
@@ -90,8 +91,10 @@ class DrQ(SAC):
         Both losses are taken at the same weights, so that one pass through the critic's encoder serves both.
         """
         model, size = self.policy.model, len(batch.actions)
-        images = random_shift(batch.observations.repeat(self.views, 1, 1, 1), self.shift)
-        next_images = random_shift(batch.next_observations.repeat(self.next_views, 1, 1, 1), self.shift)
+        # Scaled once here, since two encoders read each of them.
+        images = scaled(random_shift(batch.observations.repeat(self.views, 1, 1, 1), self.shift), model.dtype)
+        following = batch.next_observations.repeat(self.next_views, 1, 1, 1)
+        next_images = scaled(random_shift(following, self.shift), model.dtype)
         alpha = self.ent_coef_tensor if self.log_ent_coef is None else self.log_ent_coef.detach().exp()
         gamma = self.gamma if batch.discounts is None else batch.discounts
 

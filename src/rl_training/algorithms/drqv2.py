@@ -96,8 +96,8 @@ class DrQv2(OffPolicyAlgorithm):
         Both losses are taken at the same weights, so that one pass through the encoder serves both.
         """
         model, std = self.policy.model, self.exploration_std()
-        images = random_shift_bilinear(batch.observations, self.shift, model.dtype)
-        next_images = random_shift_bilinear(batch.next_observations, self.shift, model.dtype)
+        images = random_shift_bilinear(batch.observations, self.shift, model.dtype).div_(255.0)
+        next_images = random_shift_bilinear(batch.next_observations, self.shift, model.dtype).div_(255.0)
         gamma = self.gamma if batch.discounts is None else batch.discounts
 
         features = model.features(images)

@@ -110,7 +110,9 @@ def channels_last(network: nn.Module) -> None:
 
 
 def scaled(images: Tensor, dtype: torch.dtype) -> Tensor:
-    """Pixels 0..255 of any format as numbers in [0, 1], channels last in memory."""
+    """Pixels 0..255 in uint8 as numbers in [0, 1], channels last in memory; floating numbers are left as they are."""
+    if images.is_floating_point():
+        return images
     # Reordering bytes before widening them moves a quarter of the memory.
     return images.contiguous(memory_format=torch.channels_last).to(dtype).div_(255.0)
 
@@ -124,7 +126,7 @@ def in_chunks(images: Tensor) -> tuple[Tensor, ...]:
 
 
 def encode(encoder: nn.Module, images: Tensor, dtype: torch.dtype) -> Tensor:
-    """Features in float32 of pixels 0..255, with the encoder computed in ``dtype``.
+    """Features in float32 of images, uint8 or already `scaled`, with the encoder computed in ``dtype``.
 
     An encoder with the parts ``cnn`` and ``linear`` has its convolutions run in chunks of the batch, which changes
     nothing but the speed.
