@@ -14,7 +14,7 @@ def main(argv: list[str] | None = None) -> None:
     """Run the example."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--timesteps", type=int, default=15_000, help="env steps (15000)")
-    parser.add_argument("--episodes", type=int, default=20, help="episodes of the evaluation (20)")
+    parser.add_argument("--episodes", type=int, default=20, help="episodes of each evaluation (20)")
     parser.add_argument("--learning-starts", type=int, default=500, help="random steps before the first update (500)")
     parser.add_argument("--seed", type=int, default=0, help="of the run (0)")
     parser.add_argument("--folder", default="runs/drq_pendulum_reference", help="where the run is kept")
@@ -23,6 +23,8 @@ def main(argv: list[str] | None = None) -> None:
     over = {
         "total_timesteps": args.timesteps,
         "seed": args.seed,
+        "eval_episodes": args.episodes,
+        "baseline_episodes": min(5, args.episodes),
         "algo_kwargs": {"learning_starts": args.learning_starts},
     }
     result = api.train("drq/pendulum_pixels", args.folder, quiet=False, **over)

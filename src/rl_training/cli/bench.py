@@ -40,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     code: int = module.main(args.arguments)
     return code

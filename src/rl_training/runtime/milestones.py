@@ -39,11 +39,14 @@ class Looks:
         if self.lines and self.lines[-1]["step"] == step:
             return
         seen = score_in(model, self.env, self.config.eval_episodes, self.config.seed + EVALUATION_SEED)
+        if self.env is model.get_env().unwrapped:  # it drove the car of the training, which begins anew
+            model._last_obs = model.get_env().reset()
+            model._last_episode_starts[:] = True
         if seen.mean_reward > self.best:
             with replacing(self.run.best_model) as temporary:
                 model.save(temporary)
         line = {"step": step, "mean_reward": seen.mean_reward, "std_reward": seen.std_reward}
-        line |= {name: sum(values) / len(values) for name, values in seen.figures.items()}
+        line |= seen.means
         self.lines.append(line)
         with self.run.evaluations.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")

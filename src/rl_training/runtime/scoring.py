@@ -35,6 +35,11 @@ class Score:
     episode_lengths: list[int]
     figures: dict[str, list[float]] = field(default_factory=dict)
 
+    @property
+    def means(self) -> dict[str, float]:
+        """The mean of each figure."""
+        return {name: float(np.mean(values)) for name, values in self.figures.items()}
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self)
@@ -116,9 +121,9 @@ def compare(mean: float, random: Sequence[float], untrained: Sequence[float], ma
     level = float(np.mean(best))
     unit = max(abs(level), float(np.std(best)))
     ratio = None
-    if min(level, mean) > 0.0:
+    if level > 0.0 and mean > 0.0:
         ratio = mean / level
-    elif max(level, mean) < 0.0:
+    elif level < 0.0 and mean < 0.0:
         ratio = level / mean
     learned = math.isfinite(mean) and mean >= level + (margin - 1.0) * unit and mean > level
     return Learned(float(np.mean(random)), float(np.mean(untrained)), ratio, learned)

@@ -20,7 +20,7 @@ from rl_training.algorithms.randomness import random_state, set_random_state
 from rl_training.errors import ConfigError, SimulatorError
 from rl_training.experiment.atomic import replacing, sha256
 from rl_training.experiment.checkpoint import remove_leftovers
-from rl_training.experiment.config import TrainConfig
+from rl_training.experiment.config import EMBEDDED, TrainConfig
 from rl_training.experiment.registry import algorithm_spec
 from rl_training.experiment.run_folder import RunFolder
 from rl_training.report.learning_curve import save_learning_curve
@@ -52,9 +52,10 @@ def train(
     envs: list[VecEnv] = []
     try:
         envs.append(make_env(config, seed=config.seed))
-        envs.append(make_env(config, min(config.eval_episodes, PARALLEL), seed=config.seed + EVALUATION_SEED))
+        if config.sim == EMBEDDED:  # a simulator over TCP has one car: evaluations drive that of the training
+            envs.append(make_env(config, min(config.eval_episodes, PARALLEL), seed=config.seed + EVALUATION_SEED))
         watchers = _watchers(config, quiet, print_steps)
-        result = _train(config, run, envs[0], envs[1], resume, [*watchers, *callbacks])
+        result = _train(config, run, envs[0], envs[-1], resume, [*watchers, *callbacks])
     except Exception as error:
         run.write_result({"run_status": _status_of(error), "error": str(error) or type(error).__name__})
         raise
@@ -103,7 +104,8 @@ def _train(
     save_resume_point(run, model)
     with replacing(run.model) as temporary:
         model.save(temporary)
-    final, name = _final(config, run, model, eval_env)
+    chosen, name = _chosen(config, run, model)
+    final = score_in(chosen, eval_env, config.eval_episodes, config.seed + FINAL_SEED)
     save_learning_curve(run.path)
     return _result(config, run, model, final, name, yardsticks) | {k: round(v, 3) for k, v in training.items()}
 
@@ -138,14 +140,12 @@ def _yardsticks(
     return found
 
 
-def _final(config: TrainConfig, run: RunFolder, model: BaseAlgorithm, env: VecEnv) -> tuple[Score, str]:
-    """The evaluation that counts, of the best checkpoint where there is one, and that model's file."""
+def _chosen(config: TrainConfig, run: RunFolder, model: BaseAlgorithm) -> tuple[BaseAlgorithm, str]:
+    """The policy that counts, the best of the looks where there were any, and its file."""
+    if not config.eval_interval or not run.best_model.exists():
+        return model, run.model.name
     spec = algorithm_spec(config.algo)
-    chosen, name = model, run.model.name
-    if config.eval_interval and run.best_model.exists():
-        chosen = spec.load(spec.algorithm(), run.best_model, None, config.device)
-        name = run.best_model.name
-    return score_in(chosen, env, config.eval_episodes, config.seed + FINAL_SEED), name
+    return spec.load(spec.algorithm(), run.best_model, None, config.device), run.best_model.name
 
 
 def _result(
@@ -173,6 +173,7 @@ def _result(
         "episode_rewards": final.episode_rewards if valid else [],
         "episode_lengths": [int(length) for length in final.episode_lengths],
         "figures": final.figures if valid else {},
+        "summary": final.means if valid else {},
         "baseline": asdict(verdict) if verdict else None,
         "margin": config.margin,
         "model": name,

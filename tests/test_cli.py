@@ -1,0 +1,88 @@
+"""The training commands, by their exit codes and what they print."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rl_training.cli.main import main
+from rl_training.experiment.config import TrainConfig
+
+CARTPOLE = ["--env", "CartPole-v1", "--num-envs", "2", "--eval-episodes", "2", "--set", "baseline_episodes=1"]
+CARTPOLE += ["--set", "algo_kwargs.n_steps=16", "--set", "algo_kwargs.batch_size=32"]
+
+
+def test_train_resume_and_predict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = str(tmp_path / "run")
+    assert main(["train", *CARTPOLE, "--timesteps", "64", "--save-dir", run, "--seed", "3"]) == 0
+    captured = capsys.readouterr()
+    assert "[SB3 Runner] mean_reward=" in captured.out
+    assert "64/64 steps" in captured.err  # the last line of progress
+    assert main(["train", *CARTPOLE, "--timesteps", "64", "--save-dir", run]) == 2
+    assert "already holds a run" in capsys.readouterr().err
+    assert main(["resume", run, "--timesteps", "96", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["timesteps"] == 96
+    assert main(["train", "--resume", run, "--timesteps", "128", "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["predict", "--model", run, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["action"] in (0, 1)
+    assert main(["predict", "--model", run, "--observation", "[0, 0.1, 0, 0]"]) == 0
+    assert capsys.readouterr().out.startswith("action: ")
+    assert main(["predict", "--model", run, "--observation", "nothing"]) == 2
+
+
+def test_flags_and_assignments_change_the_preset(capsys: pytest.CaptureFixture[str]) -> None:
+    command = [
+        "config",
+        "show",
+        "--agent",
+        "dqn",
+        "--track",
+        "warren,random:train",
+        "--n-steer",
+        "9",
+        "--timesteps",
+        "77",
+    ]
+    command += ["--learning-rate", "0.01", "--reward-shaping", "--set", "donkey.limits.max_cte=3", "--num-envs", "5"]
+    assert main(command) == 0
+    config = TrainConfig.from_dict(yaml.safe_load(capsys.readouterr().out))
+    assert config.donkey.tracks == ("warren", "random:train")
+    assert (config.donkey.action.n_steer, config.donkey.action.n_throttle) == (9, 3)
+    assert (config.total_timesteps, config.num_envs, config.algo_kwargs["learning_rate"]) == (77, 5, 0.01)
+    assert config.donkey.reward == "speed"
+    assert config.donkey.limits.max_cte == 3
+
+
+def test_the_action_grid_leaves_continuous_agents_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "show", "--agent", "ppo", "--n-steer", "7", "--n-throttle", "3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["donkey"]["action"]["n_steer"] == 0
+
+
+def test_config_list_names_the_presets(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "list"]) == 0
+    assert "ppg/cartpole" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (["train", "--agent", "pp0"], "Did you mean 'ppo'?"),
+        (["train", "--set", "sed=3"], "Did you mean 'seed'?"),
+        (["train", "--env", "CartPole-v1", "--track", "warren"], "belong to the car"),
+        (["train", "--track", "waren", "--quiet"], "Did you mean 'warren'?"),
+        (["resume", "nowhere"], "is no run folder"),
+        (["predict", "--model", "nowhere"], "no model at"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    command: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(command) in (1, 2)
+    error = capsys.readouterr().err
+    assert says in error
+    assert "Traceback" not in error
