@@ -70,7 +70,7 @@ def main(folder: str, seed: int) -> None:
     study = Study(Path(folder))
     study.log.parent.mkdir(parents=True, exist_ok=True)
     fill_the_disk_now_and_then(seed)
-    limits = Limits(seconds=1.2, memory_bytes=300 << 20, silence=0.6, grace=0.2)
+    limits = Limits(seconds=5.0, memory_bytes=300 << 20, silence=3.0, grace=0.2)
     pool = WorkerPool(FakeTrials(seconds=0.05), 3, limits, preload=(), threads=1)
     options = Options(longest_pause=0.05, publish_every=4, give_up_after=0)
     publisher = Publisher(study, str(study.root / "no-such-remote.git"), push_seconds=5.0)

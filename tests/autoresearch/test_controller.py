@@ -23,7 +23,7 @@ from rl_training.autoresearch.workers import Limits, WorkerPool
 from tests.autoresearch.fake_study import COMPARABLE, Script
 from tests.autoresearch.fake_trials import FakeTrials
 
-LIMITS = Limits(seconds=2.0, memory_bytes=400 << 20, silence=1.0, grace=0.3)
+LIMITS = Limits(seconds=10.0, memory_bytes=400 << 20, silence=10.0, grace=0.3)
 
 
 def rewards(*values: float) -> Script:

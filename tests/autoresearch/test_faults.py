@@ -31,9 +31,8 @@ from tests.autoresearch.fake_study import COMPARABLE, SOUND, Script, faulty_sett
 from tests.autoresearch.fake_trials import STATUS_OF, FakeTrials, reward_of
 
 ROOT = Path(__file__).parents[2]
-import os as _os
-SEED = int(_os.environ.get("FSEED", 5))
-KILLS = 4
+SEED = 5
+KILLS = 3
 
 
 def all_processes(study: Study) -> list[ProcessIdentity]:
@@ -147,7 +146,7 @@ WRITES = [
     *((Path, name) for name in ("mkdir", "symlink_to")),
     *((shutil, "copyfile"), (Task, "save"), (FakeTrials, "train"), (Ledger, "append"), (ChampionTracker, "crown")),
 ]
-PLAN = [{"reward": 10.0}, {"reward": 30.0}, {"fault": "nan"}, {"reward": 20.0}]
+PLAN = [{"reward": 10.0}, {"fault": "nan"}, {"reward": 30.0}]
 
 
 def run_study(root: Path) -> None:
@@ -170,7 +169,7 @@ def test_a_controller_killed_at_any_write_goes_on_to_the_same_end(
     run_study(tmp_path / "whole")
     wanted = state(tmp_path / "whole")
     assert [fact[3:5] for fact in wanted[0]] == [
-        (True, "retest"), (False, "keep"), (True, "retest"), (False, "keep"), (False, ""), (False, "")
+        (True, "retest"), (False, "keep"), (False, ""), (True, "retest"), (False, "keep")
     ]  # fmt: skip
     step = 0
     while True:
@@ -189,7 +188,7 @@ def test_a_controller_killed_at_any_write_goes_on_to_the_same_end(
         assert state(root) == wanted, f"killed at write {step}"
         assert set(Study(root).run_folders()) == {record.trial for record in Ledger(Study(root).results).records}
         assert not Study(root).lock.exists()
-    assert step > 100
+    assert step > 60
 
 
 def test_a_publisher_killed_at_any_step_loses_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from rl_training.autoresearch.outcome import Ending, Outcome, outcome_of
 from rl_training.autoresearch.workers import Ended, Limits, WorkerPool, end_stale
 from tests.autoresearch.fake_trials import FAULTS, STATUS_OF, FakeTrials
 
-LIMITS = Limits(seconds=2.5, memory_bytes=400 << 20, silence=1.0, grace=0.3)
+LIMITS = Limits(seconds=5.0, memory_bytes=400 << 20, silence=3.0, grace=0.3)
 
 
 def task(trial: int, fault: str = "", reward: float = 5.0) -> Task:
@@ -46,7 +46,7 @@ def test_every_fault_gets_its_status_and_leaves_no_process(tmp_path: Path) -> No
         leader = ProcessIdentity.from_dict(json.loads((tmp_path / str(i) / "process.json").read_text()))
         assert leader is not None
         assert not leader.is_alive, fault
-        assert ended.elapsed < 6.0, fault
+        assert ended.elapsed < 20.0, fault
     assert done[0][1].extra == {"laps": 2}
     child = int((tmp_path / str(faults.index("hangs")) / "child.txt").read_text())
     assert ProcessIdentity.of(child) is None, "a child in a session of its own ends too"

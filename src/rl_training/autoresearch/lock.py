@@ -40,8 +40,12 @@ class StudyLock:
                 self._descriptor = descriptor
             else:
                 os.close(descriptor)
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, json.dumps(ProcessIdentity.own().to_dict()).encode(), 0)
+        try:
+            os.ftruncate(self._descriptor, 0)
+            os.write(self._descriptor, json.dumps(ProcessIdentity.own().to_dict()).encode())
+        except BaseException:
+            os.close(self._descriptor)
+            raise
         return self
 
     def __exit__(

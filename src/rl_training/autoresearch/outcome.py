@@ -16,7 +16,11 @@ from rl_training.autoresearch.ledger import STATUSES, VALUED
 from rl_training.autoresearch.reading import read_json
 from rl_training.experiment.atomic import sha256
 
-NOT_EXTRA = ("run_status", "reason", "error", "mean_reward", "std_reward", "model", "model_path", "elapsed_sec")
+# What has a place of its own in a record, or says nothing there.
+NOT_EXTRA = (
+    *("run_status", "reason", "error", "mean_reward", "std_reward", "model", "model_path", "elapsed_sec"),
+    *("schema", "seed", "algo", "env", "margin", "pid"),
+)
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ def outcome_of(folder: Path, ending: Ending) -> Outcome:
         status, why = ending.run_status or "crashed", ending.why or _say(ending.exit_code)
         return Outcome(status, why, fresh_reward=fresh, interrupted=ending.interrupted)
     status = result.get("run_status", "ok")
+    result = {**_means(result.pop("figures", None)), **result}
     extra = {key: value for key, value in result.items() if key not in NOT_EXTRA and _is_plain(value)}
     if status not in VALUED:
         known = status if status in STATUSES else "crashed"
@@ -105,6 +110,13 @@ def _number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return float(value)
+
+
+def _means(figures: object) -> dict[str, float]:
+    """Of figures that a trial gives by episode, such as laps."""
+    if not isinstance(figures, dict):
+        return {}
+    return {f"mean_{name}": sum(values) / len(values) for name, values in figures.items() if values}
 
 
 def _is_plain(value: object) -> bool:

@@ -62,7 +62,7 @@ class Publisher:
         self._push: subprocess.Popen[bytes] | None = None
         self._push_log: Path | None = None
         self._deadline = 0.0
-        self._due = False  # a commit waits for its push
+        self._due = True  # a commit may wait for its push, from a session before
         self.branch = "autoresearch/" + re.sub(r"[^\w.-]+", "-", study.name).strip("-.")
 
     def publish(self, message: str, say: Say) -> None:

@@ -13,6 +13,8 @@ from rl_training.cli.console import console, table
 from rl_training.errors import StudyError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from rl_training.autoresearch.ledger import Record
     from rl_training.autoresearch.study import Study
 
@@ -37,7 +39,8 @@ def run(args: argparse.Namespace) -> int:
     if args.csv:
         _write_csv(rows)
         return 0
-    grid = table(f"Trials of {args.study}", "trial", "reward", "std", "status", "seconds", "champion", "setting")
+    columns = ("trial", "reward", "std", "status", "seconds", "champion", "setting")
+    grid = with_long_settings(table(f"Trials of {args.study}", *columns))
     for origin, record in rows:
         crown = record.verdict if record.champion else ""
         grid.add_row(
@@ -63,6 +66,13 @@ def read_records(folder: str) -> tuple[Study, list[tuple[str, Record]]]:
 def figure(value: float | None) -> str:
     """A reward in a table."""
     return "-" if value is None else f"{value:.2f}"
+
+
+def with_long_settings(grid: Table) -> Table:
+    """The last column takes several lines, so that the others keep their width."""
+    last = grid.columns[-1]
+    last.justify, last.no_wrap = "left", False
+    return grid
 
 
 def setting(record: Record) -> str:

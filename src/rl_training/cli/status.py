@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rl_training.cli.autoresearch import add_study_argument
 from rl_training.cli.console import console, table
-from rl_training.cli.results import figure, read_records, setting
+from rl_training.cli.results import figure, read_records, setting, with_long_settings
 
 if TYPE_CHECKING:
     from rl_training.autoresearch.ledger import Record
@@ -89,7 +89,7 @@ def _curve(metrics: Path) -> str:
 def _print_best(records: list[Record]) -> None:
     best = sorted((r for r in records if r.mean_reward is not None), key=lambda r: -(r.mean_reward or 0.0))[:BEST]
     if best:
-        grid = table("Best trials", "trial", "reward", "std", "setting")
+        grid = with_long_settings(table("Best trials", "trial", "reward", "std", "setting"))
         for record in best:
             grid.add_row(str(record.trial), figure(record.mean_reward), figure(record.std_reward), setting(record))
         console.print(grid)
