@@ -335,7 +335,7 @@ class Script:
         self._car_at = 0.0
         self._on_track = on_track
         self._nodes, self._commas, self._old = nodes, commas, old
-        self._steering = 0.0
+        self._steering = self._next_steering = 0.0
         self._out = [encode_line(m.write_event(m.CarLoaded() if on_track else m.SceneSelectionReady()))]
 
     def send(self, data: bytes, deadline: float) -> None:
@@ -402,6 +402,63 @@ def test_a_wrong_or_unknown_scene_is_exchanged(nodes: int) -> None:
     client.load_scene("warren")
     assert script.sent[1:] == ["exit_scene", "get_scene_names", "load_scene"]
     assert client.reset().total_nodes == 297
+
+
+class Late(Script):
+    """Packets that were on their way when a control came: `arrived` are here already, `coming` come after it."""
+
+    arrived = 0
+    coming = 0
+
+    def _handle(self, message: dict[str, str]) -> None:
+        before = self._steering
+        super()._handle(message)
+        self._next_steering, self._steering = self._steering, before
+
+    def receive(self, deadline: float) -> bytes:
+        if not self._out and self.arrived:
+            self.arrived -= 1
+            self._car_at += 0.5
+            return self._telemetry()
+        if not self._out and self._on_track and deadline > time.monotonic():
+            if not self.coming:
+                self._steering = self._next_steering
+            self.coming = max(0, self.coming - 1)
+        return super().receive(deadline)
+
+
+@pytest.mark.parametrize(("arrived", "coming"), [(0, 0), (3, 0), (0, 2), (3, 1)])
+def test_packets_older_than_the_control_are_passed_over(arrived: int, coming: int) -> None:
+    script = Late(on_track=True)
+    client = SimClient(deadlines=Deadlines(answer=0.3), dial=lambda deadline: script)
+    client.connect()
+    client.load_scene("warren")
+    for steering in (0.5, -0.5):
+        script.arrived, script.coming = arrived, coming
+        assert client.step(steering, 0.0).steering_angle == steering
+
+
+def test_packets_that_have_arrived_are_old_whatever_they_echo() -> None:
+    """The same control twice: only the clock tells the packet before it from the one after it."""
+    script = Late(on_track=True)
+    client = SimClient(deadlines=Deadlines(answer=0.3), dial=lambda deadline: script)
+    client.connect()
+    client.load_scene("warren")
+    first = client.step(0.5, 0.0)
+    script.arrived = 3
+    assert client.step(0.5, 0.0).time == first.time + 4 * 0.5
+
+
+def test_a_release_that_echoes_nothing_costs_its_patience_three_times_only() -> None:
+    client, script = unity(on_track=True)
+    client.load_scene("warren")
+    script._telemetry = lambda telemetry=script._telemetry: telemetry().replace(
+        b'"steering_angle":0.5', b'"steering_angle":9'
+    )
+    for _ in range(3):
+        client.step(0.5, 0.0)
+    start = client.step(0.5, 0.0).time
+    assert client.step(0.5, 0.0).time == start + 0.5, "the next packet is taken as it comes"
 
 
 def test_decimal_commas_and_releases_that_know_no_version() -> None:

@@ -14,7 +14,7 @@ from rl_training.errors import SimulatorError
 from rl_training.protocol import messages as m
 from rl_training.protocol.framing import SERVER_LIMIT
 from rl_training.protocol.server import SimServer
-from rl_training.protocol.sessions import OUTBOX_LIMIT, TELEMETRY_WAITING, Outbox, SimEngine
+from rl_training.protocol.sessions import OUTBOX_LIMIT, TELEMETRY_WAITING, Outbox, ServerOptions, SimEngine
 from tests.protocol.fake_host import FakeHost, Wire, control, eventually, running
 
 
@@ -99,6 +99,7 @@ def test_a_client_that_asks_and_never_reads_is_not_read_from_either(server: SimS
             greedy.socket.sendall(questions)
         (session,) = server.engine.sessions
         assert session.outbox.size <= OUTBOX_LIMIT + 1000
+        assert len(session._pending) < 5000, "a read or two"
         assert still_serves(server)
 
 
@@ -141,6 +142,21 @@ def test_quit_app_is_not_for_strangers() -> None:
     engine.work(stranger)
     assert not engine.quit_requested
     assert stranger.refused == 1
+
+
+def test_a_reset_is_a_sign_of_life() -> None:
+    """A car that stands for the idle limit is sent away, one that is reset now and then is not."""
+    engine = SimEngine(FakeHost(), ServerOptions(lockstep=True, idle_limit=1.0))
+    learner, idler = engine.open("learner"), engine.open("idler")
+    engine.load("warren")
+    for step in range(30):
+        for session in (learner, idler):
+            session.receive(json.dumps(control()).encode())
+            engine.work(session)
+        if step % 15 == 14:
+            learner.receive(b'{"msg_type":"reset_car"}')
+    assert learner.is_open
+    assert not idler.is_open
 
 
 def test_the_outbox_drops_the_oldest_frame_and_nothing_else() -> None:
