@@ -13,7 +13,7 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
 from rl_training import api
-from rl_training.errors import ConfigError, ModelError
+from rl_training.errors import ConfigError, ModelError, TrackError
 from rl_training.experiment.checkpoint import find_checkpoint
 from rl_training.experiment.config import TrainConfig
 from rl_training.experiment.registry import algorithm_spec
@@ -114,6 +114,14 @@ def test_a_finished_run_goes_on_to_a_new_total_and_keeps_one_line_of_metrics(tmp
     assert steps[-1] == 192
     with pytest.raises(ConfigError, match="has 192 steps behind it"):
         api.resume(run.path, total_timesteps=100)
+    assert run.result() is not None  # nothing was touched
+
+
+def test_a_run_that_cannot_begin_leaves_its_folder_free(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with pytest.raises(TrackError):
+        api.train(tiny_donkey("ppo", donkey={"tracks": ["nowhere"]}), folder)
+    assert not folder.exists()
 
 
 def test_the_best_look_is_kept_and_is_what_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rl_training.errors import ModelError
-from rl_training.experiment.checkpoint import Checkpoint, find_checkpoint
+from rl_training.errors import ModelError, UsageError
+from rl_training.experiment.checkpoint import Checkpoint, find_checkpoint, require_steps_left
 from rl_training.experiment.config import TrainConfig
 from rl_training.experiment.presets import resolve
 from rl_training.experiment.registry import algorithm_spec
@@ -38,7 +38,11 @@ def train(
     wanted = _config(config, over)
     spec = algorithm_spec(wanted.algo)
     run = RunFolder.create(Path(folder) if folder else new_run_path(wanted, RUNS), wanted)
-    result: dict[str, Any] = spec.train(wanted, run, quiet=quiet, print_steps=print_steps)
+    try:
+        result: dict[str, Any] = spec.train(wanted, run, quiet=quiet, print_steps=print_steps)
+    except UsageError:
+        run.discard()
+        raise
     return result
 
 
@@ -58,6 +62,7 @@ def resume(
     config = run.config()
     if total_timesteps is not None:
         config = replace(config, total_timesteps=total_timesteps)
+        require_steps_left(run, total_timesteps)
         run.write_config(config)
     result: dict[str, Any] = algorithm_spec(config.algo).train(
         config, run, resume=True, quiet=quiet, print_steps=print_steps

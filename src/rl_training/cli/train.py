@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +57,19 @@ def run(args: argparse.Namespace) -> int:
         reward = f", reward {config.donkey.reward}" if config.is_donkey else ""
         print(f"Training {config.algo} on {config.env_name} for {config.total_timesteps} steps{reward}.", flush=True)
         print(f"Run folder: {folder}", flush=True)
-    result = verbs.train(config, folder, quiet=args.quiet or args.json, print_steps=args.print_steps)
+    try:
+        result = verbs.train(config, folder, quiet=args.quiet or args.json, print_steps=args.print_steps)
+    except KeyboardInterrupt:
+        say_how_to_go_on(folder)
+        raise
     return report(result, folder, args.json)
+
+
+def say_how_to_go_on(folder: Path) -> None:
+    """After Ctrl-C: whether there is a point to resume from."""
+    saved = any((folder / "checkpoints").glob("[0-9]*"))
+    hint = f"'donkey-rl resume {folder}' goes on from its last checkpoint" if saved else "it had no checkpoint yet"
+    print(f"\nStopped; {hint}.", file=sys.stderr)
 
 
 def resume(folder: str, args: argparse.Namespace) -> int:

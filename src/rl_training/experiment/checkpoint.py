@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rl_training.errors import ModelError
+from rl_training.errors import ConfigError, ModelError
 from rl_training.experiment.atomic import TEMPORARY, new_folder, sha256, write_json
 from rl_training.experiment.config import TrainConfig
 from rl_training.experiment.run_folder import RunFolder
@@ -111,6 +111,13 @@ def latest_resume_point(run: RunFolder) -> Path:
         if not (newest / name).is_file() or sha256(newest / name) != digest:
             raise ModelError(f"{newest / name} is not the file that was saved; the run cannot be resumed from it.")
     return newest
+
+
+def require_steps_left(run: RunFolder, total: int) -> None:
+    """Refuse to resume a run that is already past ``total`` steps."""
+    done = int(latest_resume_point(run).name)
+    if done > total:
+        raise ConfigError(f"{run.path} has {done} steps behind it; give it more than that as its new total.")
 
 
 def remove_leftovers(run: RunFolder) -> None:

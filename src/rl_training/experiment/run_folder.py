@@ -83,6 +83,13 @@ class RunFolder:
         run.write_config(config)
         return run
 
+    def discard(self) -> None:
+        """Take back a run that could not begin, so that its folder can be used again."""
+        for name in ("config.yaml", "run.json", "env_spec.json"):
+            (self.path / name).unlink(missing_ok=True)
+        if not any(self.path.iterdir()):
+            self.path.rmdir()
+
     @classmethod
     def existing(cls, path: Path) -> RunFolder:
         """A run that was begun."""

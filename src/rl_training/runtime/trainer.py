@@ -17,7 +17,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
 
 from rl_training.algorithms.randomness import random_state, set_random_state
-from rl_training.errors import ConfigError, SimulatorError
+from rl_training.errors import SimulatorError, UsageError
 from rl_training.experiment.atomic import replacing, sha256
 from rl_training.experiment.checkpoint import remove_leftovers
 from rl_training.experiment.config import EMBEDDED, TrainConfig
@@ -56,6 +56,8 @@ def train(
             envs.append(make_env(config, min(config.eval_episodes, PARALLEL), seed=config.seed + EVALUATION_SEED))
         watchers = _watchers(config, quiet, print_steps)
         result = _train(config, run, envs[0], envs[-1], resume, [*watchers, *callbacks])
+    except UsageError:  # the run never began
+        raise
     except Exception as error:
         run.write_result({"run_status": _status_of(error), "error": str(error) or type(error).__name__})
         raise
@@ -91,8 +93,6 @@ def _train(
 ) -> dict[str, Any]:
     model = load_resume_point(run, config, env) if resume else build_model(config, env)
     start = int(model.num_timesteps)
-    if start > config.total_timesteps:
-        raise ConfigError(f"{run.path} has {start} steps behind it; --timesteps must be more than that to continue.")
     yardsticks = _yardsticks(config, run, model, eval_env) if not resume else run.yardsticks()
     looks = Looks(run, config, eval_env, until=start)
     model.set_logger(make_logger(run.path, until=start))
