@@ -20,7 +20,7 @@ from rl_training.experiment.config import EMBEDDED, TrainConfig
 from rl_training.experiment.registry import algorithm_spec
 from rl_training.experiment.run_folder import RunFolder
 
-PRELOAD = ("torch", "stable_baselines3", "rl_training.runtime.trainer", "rl_training.algorithms")
+PRELOAD = ("rl_training.runtime.trainer", "rl_training.algorithms", "rl_training.autoresearch.training")
 NOT_OF_THE_ALGORITHM = ("agent", "timesteps", "eval_episodes", "n_steer", "n_throttle", "reward_shaping")
 
 
