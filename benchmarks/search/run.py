@@ -96,13 +96,12 @@ def compare(rows: dict[Key, dict[str, Any]], names: list[str], peer: str, metric
 
 
 def mean_ranks(comparisons: list[dict[str, Any]], names: list[str]) -> dict[str, float]:
-    """Rank of each peer's mean regret, averaged over the problems that all of them played."""
-    full = [c for c in comparisons if c["problems"]]
-    common = [n for n in names if all(n in c["problems"] for c in full)]
-    if not common:
+    """Rank of each peer's mean regret, averaged over the problems, among the peers that played them all."""
+    full = [c for c in comparisons if len(c["problems"]) == len(names)]
+    if not full:
         return {}
-    table = np.array([[c["problems"][n] for n in common] for c in full])
-    ranks = (table[:, None, :] > table[None, :, :]).sum(axis=1) + ((table[:, None] == table[None]).sum(axis=1) + 1) / 2
+    means = np.array([[c["problems"][n] for n in names] for c in full])
+    ranks = (means[:, None, :] > means[None]).sum(axis=1) + ((means[:, None, :] == means[None]).sum(axis=1) + 1) / 2
     return {c["peer"]: float(rank) for c, rank in zip(full, ranks.mean(axis=1), strict=True)}
 
 

@@ -176,3 +176,11 @@ def test_equal_rewards_are_no_trouble(value):
     observations = [Observation(o.params, value) for o in seen(8)]
     suggestion = suggest(PLANE, observations, [], 0)
     assert all(math.isfinite(c.ucb) and c.std > 0 for c in suggestion.top)
+
+
+def test_a_model_that_foretells_nothing_does_not_roam():
+    """Pure noise: free maximisation of its prior uncertainty would sit in the corners, the sequence does not."""
+    rng = np.random.default_rng(4)
+    noise = [Observation(o.params, float(rng.standard_normal())) for o in seen(12)]
+    assert suggest(PLANE, noise, [], 0).rule == "space-filling by UCB"
+    assert suggest(PLANE, seen(12), [], 0).rule == "UCB"

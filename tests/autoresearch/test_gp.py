@@ -13,6 +13,7 @@ from rl_training.autoresearch.gp import (
     Prior,
     TinyGP,
     climb,
+    lift_low_tail,
     log_posterior,
     matern,
     squared_differences,
@@ -192,3 +193,19 @@ def test_exact_data_are_interpolated():
     X = np.linspace(0, 1, 15)[:, None]
     gp = TinyGP.fit(X, np.sin(6 * X[:, 0]))
     assert gp.predict(X)[0] == pytest.approx(np.sin(6 * X[:, 0]), abs=0.02)
+
+
+def test_the_low_tail_is_lifted_and_the_top_is_left():
+    # Median 0, best 2: nothing below 0 - 1.5 * 2 stays.
+    assert lift_low_tail(np.array([-100.0, -2.0, 0.0, 1.0, 2.0])).tolist() == [-3.0, -2.0, 0.0, 1.0, 2.0]
+    assert lift_low_tail(np.array([5.0, 5.0, -1.0])).tolist() == [5.0, 5.0, -1.0]
+    assert lift_low_tail(np.array([-7.0])).tolist() == [-7.0]
+
+
+def test_skill_tells_a_function_from_noise():
+    rng = np.random.default_rng(10)
+    X = rng.random((30, 2))
+    assert TinyGP.fit(X, wave(X)).skill() > 0.9
+    assert TinyGP.fit(X, rng.standard_normal(30)).skill() < 0.15
+    assert TinyGP.fit(X, np.ones(30)).skill() == 0.0
+    assert TinyGP.fit(X[:1], np.ones(1)).skill() == 0.0
