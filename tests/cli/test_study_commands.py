@@ -1,0 +1,124 @@
+"""The commands around a study, as a user types them, and what a setting of the search trains."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from rl_training.autoresearch.champion import ChampionTracker
+from rl_training.autoresearch.ledger import Ledger, Record
+from rl_training.autoresearch.outcome import Ending, outcome_of
+from rl_training.autoresearch.space import default_space
+from rl_training.autoresearch.study import Study
+from rl_training.autoresearch.training import TrainingTrials, searchable
+from rl_training.cli.main import main
+from rl_training.experiment.presets import resolve
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    """Two trials and a failure, with a champion."""
+    study = Study(tmp_path / "study")
+    ledger = Ledger(study.results).repair()
+    params = {"agent": "ppo", "learning_rate": 1e-3, "timesteps": 5000}
+    ledger.append(Record(1, "t", params, "ok", 50.0, 2.0, "models/trial-0001/model.zip", True, 12.5, verdict="keep"))
+    ledger.append(Record(2, "t", params, "timeout", reason="it took longer than 360 s"))
+    ledger.append(Record(3, "t", {**params, "learning_rate": 2e-3}, "ok", 80.0, 1.0))
+    model = study.root / "model.zip"
+    model.write_bytes(b"weights")
+    ChampionTracker(study.champion).update_if_better(50.0, params, model, trial=1, verdict="keep")
+    return study
+
+
+def test_results_are_sorted_and_exported(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["results", "--study", str(study.root), "--csv", "--sort", "reward"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["trial"] for row in rows] == ["3", "1", "2"]
+    assert rows[0]["params.learning_rate"] == "0.002"
+    assert rows[2]["mean_reward"] == ""
+    assert main(["results", "--study", str(study.root), "--limit", "1"]) == 0
+    table = capsys.readouterr().out
+    assert "search 1" in table
+    assert "search 2" not in table
+
+
+def test_status_tells_champion_best_and_failures(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "--study", str(study.root)]) == 0
+    said = capsys.readouterr().out
+    assert "3 trials, not running" in said
+    assert "Champion: trial 1, 50.00" in said
+    assert "1 timeout, the last: it took longer than 360 s" in said
+
+
+def test_a_damaged_champion_is_not_shown(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["champion", "--study", str(study.root)]) == 0
+    assert "50.0" in capsys.readouterr().out
+    (study.champion / "model.zip").write_bytes(b"damaged")
+    assert main(["champion", "--study", str(study.root)]) == 1
+    assert "does not match its manifest" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["results", "--study", "nowhere"], "There are no results in 'nowhere'"),
+        (["autoresearch", "--timesteps", "9"], "The search decides --timesteps"),
+        (["autoresearch", "--jobs", "0"], "--jobs is 0"),
+        (["autoresearch", "--agent", "pqo"], "pqo"),
+        (["sweep", "--grid", "learning_rate"], "is no axis of a grid"),
+    ],
+)
+def test_usage_errors_are_one_sentence(
+    arguments: list[str],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) in (1, 2)
+    assert sentence in capsys.readouterr().err
+    assert not list(tmp_path.iterdir()), "nothing was begun"
+
+
+def test_a_setting_becomes_a_training_config() -> None:
+    trials = TrainingTrials(resolve("dqn", config="dqn/donkey"))
+    config = trials.config({"agent": "dqn", "n_steer": 7, "n_throttle": 4, "timesteps": 5000, "gamma": 0.9}, seed=3)
+    assert (config.donkey.action.n_steer, config.donkey.action.n_throttle) == (7, 4)
+    assert (config.total_timesteps, config.seed, config.algo_kwargs["gamma"]) == (5000, 3, 0.9)
+    assert config.algo_kwargs["batch_size"] == trials.base.algo_kwargs["batch_size"]
+    assert not set(config.algo_kwargs) & {"agent", "n_steer", "timesteps"}
+
+
+def test_rewards_are_compared_within_one_agent_env_and_reward_only() -> None:
+    base = resolve(config="ppo/donkey")
+    ours = TrainingTrials(base).comparable
+    grid = {"donkey": {"action": {"n_steer": 5, "n_throttle": 3}}}
+    assert TrainingTrials(resolve(config="ppo/donkey", over={"seed": 5, **grid})).comparable == ours
+    for over in ({"tracks": ["warren"]}, {"reward": "speed"}, {"limits": {"max_cte": 3.0}}):
+        assert TrainingTrials(resolve(config="ppo/donkey", over={"donkey": over})).comparable != ours
+
+
+def test_the_search_is_bounded_and_counts_rollouts_over_all_cars() -> None:
+    base = resolve(config="ppo/donkey")
+    space = searchable(default_space("ppo"), base, 100, 400)
+    assert "reward_shaping" not in space.names
+    assert (space["timesteps"].low, space["timesteps"].high) == (100, 400)
+    assert space["n_steps"].high * base.num_envs == default_space("ppo")["n_steps"].high
+
+
+def test_a_real_trial_trains_saves_and_is_evaluated_again(tmp_path: Path) -> None:
+    base = resolve(config="ppo/cartpole", over={"num_envs": 2, "eval_episodes": 2, "baseline_episodes": 1})
+    trials = TrainingTrials(base)
+    params = {"agent": "ppo", "timesteps": 128, "n_steps": 32, "batch_size": 32, "n_epochs": 1}
+    trials.train(params, tmp_path, seed=1)
+    outcome = outcome_of(tmp_path, Ending(0))
+    assert outcome.run_status in ("ok", "no_learning")
+    assert outcome.mean_reward is not None
+    assert outcome.model is not None
+    fresh = trials.evaluate(tmp_path / outcome.model, seed=77)
+    assert fresh > 0.0
+    assert fresh == trials.evaluate(tmp_path / outcome.model, seed=77)
