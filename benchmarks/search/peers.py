@@ -107,7 +107,6 @@ def botorch_logei(problem: Problem, seed: int, trials: int) -> Play:
     tried: list[Array] = []
     X: list[Array] = []
     y: list[float] = []
-    model = None
 
     def fit() -> Any:
         inputs, targets = torch.tensor(np.array(X)), torch.tensor(y, dtype=torch.float64)[:, None]

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from rl_training.autoresearch.space import Array, Parameter, Space
 
@@ -221,8 +220,3 @@ def standard() -> dict[str, Problem]:
 def seeded(name: str, seed: int) -> np.random.Generator:
     """The stream of luck of one problem and seed, the same for every peer."""
     return np.random.default_rng([seed, *name.encode()])
-
-
-def empty(p: int) -> npt.NDArray[np.float64]:
-    """No settings of p parameters."""
-    return np.zeros((0, p))
