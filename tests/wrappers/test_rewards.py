@@ -61,7 +61,7 @@ def paid(name: str, at: Moment) -> float:
         ("v5", 0.15),  # 2/10 × 0.75
         ("v6", 0.15),
         ("v7", 0.15),
-        ("race", 2.0),  # 0.1 m in 0.05 s
+        ("race", 1.75),  # 0.1 m in 0.05 s × (1 + 0.75)/2
     ],
 )
 def test_formulas_at_two_metres_a_second_and_a_quarter_off_the_line(name: str, expected: float) -> None:
@@ -159,6 +159,34 @@ def test_cars_of_a_batch_do_not_share_memory(name: str) -> None:
         one, end = alone(moment(**values, place=where))
         both, ends = batch(moment(**values, place=where, cars=2))
         assert (one[0], end[0]) == (both[0], ends[0])
+
+
+@pytest.mark.parametrize("name", list(REWARDS))
+def test_a_new_episode_forgets_the_old_one(name: str) -> None:
+    used, fresh = make_reward(name, 1), make_reward(name, 1)
+    start = np.zeros((1, s.STATE_COLUMNS))
+    used.begin(0, start)
+    for k in range(45):
+        used(moment(forward=1.0, furthest=9.0, place=(float(np.cos(k)), float(np.sin(k)))))
+    used.begin(0, start), fresh.begin(0, start)
+    for k in range(1, 70):
+        at = moment(forward=2.0, cte=1.0, furthest=0.02 * k, place=(0.0, 0.03 * k))
+        (paid_again, ended_again), (paid_first, ended_first) = used(at), fresh(at)
+        assert paid_again[0] == pytest.approx(paid_first[0], rel=1e-9)
+        assert ended_again[0] == ended_first[0]
+
+
+def test_low_steps_must_follow_each_other_to_end_an_episode() -> None:
+    """Fifteen steps at rest, a stretch ahead, fifteen at rest: thirty low steps, but never twenty in a row."""
+    reward = make_reward("v6", 1)
+    reward.begin(0, np.zeros((1, s.STATE_COLUMNS)))
+    place, ends = 0.0, []
+    for k in range(89):  # the window of 30 steps forgets the stretch 30 steps after it
+        place += 0.1 if 15 <= k < 45 else 0.0
+        ends.append(bool(reward(moment(place=(0.0, place)))[1][0]))
+    assert not any(ends)
+    ends = [bool(reward(moment(place=(0.0, place + 0.1 * (k % 2))))[1][0]) for k in range(60)]
+    assert any(ends), "to and fro it ends"
 
 
 def test_an_unknown_reward_names_the_nearest() -> None:

@@ -221,6 +221,7 @@ def spec_from_conf(
         camera=camera_from_conf(conf.cam_config),
         action=ActionSpec(conf.steer_limit, conf.throttle_min, conf.throttle_max),
         limits=Limits(max_cte=conf.max_cte, max_steps=max_steps),
+        reward="donkey",
         frame_skip=conf.frame_skip,
         randomization=ranges,
     )

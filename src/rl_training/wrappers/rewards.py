@@ -30,6 +30,7 @@ LEAST_EFFICIENCY = 0.15
 LOW_EFFICIENCY_STEPS = 20
 NO_PROGRESS_STEPS = 60
 RACE_CRASH = -5.0
+CENTRING = 0.5  # the share of `race` that is paid by closeness
 VERGE = 1.0  # over this width beyond the road's edge `race` turns from paying progress to charging it [u]
 
 
@@ -162,12 +163,14 @@ class EfficiencyGate:
 
 
 class Race:
-    """New progress along the track per second; off the road or against a wall it is charged instead of paid.
+    """New progress along the track per second, half of it whatever the line and half by closeness to the middle.
 
-    Each hit costs 5 whether it ends the episode or not, and so does any other end of it but the limit of time.
+    Off the road or against a wall it is charged instead of paid. Each hit costs 5 whether it ends the episode or not,
+    and so does any other end of it but the limit of time.
 
     Progress is followed along the track's line by continuous tracking, and only what exceeds the furthest point so far
-    counts: nothing that a car does can earn more than the way it really drove, and no stretch pays twice.
+    counts: nothing that a car does can earn more than the way it really drove, and no stretch pays twice. The share for
+    closeness is what a beginner learns from before it leaves the road for the first time.
     """
 
     def __init__(self, cars: int) -> None:
@@ -182,7 +185,8 @@ class Race:
         self._furthest = furthest
         on_road = 1.0 - 2.0 * np.minimum(moment.beyond_edge / VERGE, 1.0)
         clean = np.where(moment.touching, -1.0, on_road)
-        return pace * clean + RACE_CRASH * (moment.crashed | moment.hit), np.zeros(len(pace), np.bool_)
+        share = np.where(clean > 0.0, clean * (1.0 - CENTRING + CENTRING * moment.closeness), clean)
+        return pace * share + RACE_CRASH * (moment.crashed | moment.hit), np.zeros(len(pace), np.bool_)
 
 
 @dataclass(frozen=True)
@@ -195,7 +199,7 @@ class RewardKind:
 
 REWARDS: dict[str, RewardKind] = {
     "race": RewardKind(
-        "new progress along the track per second, clean and on the road; -5 on a crash; the default", Race
+        "new progress along the track per second, x (1 + closeness) / 2; -5 on a crash; the default", Race
     ),
     "donkey": RewardKind("gym-donkeycar's: forward velocity x closeness, -1 on a crash", lambda n: Plain(donkey)),
     "speed": RewardKind("speed x closeness, -1 on a crash", lambda n: Plain(speed)),
