@@ -37,6 +37,9 @@ LEAST_HEIGHT = 0.05  # a camera below the ground is lifted to this above it [u]
 LEAN = 0.2  # a picture that leans by fewer pixels from edge to edge is drawn as level
 
 
+_COLOR_MASK, _HALF_WORD, _BYTE = np.uint32(0xFFFFFF), np.uint32(0xFFFF), np.uint32(0xFF)
+
+
 class Scratch(NamedTuple):
     """Buffers of one drawing thread."""
 
@@ -47,6 +50,7 @@ class Scratch(NamedTuple):
     faces: NDArray[np.float64]  # (MOST_FACES, FACE_COLUMNS) what stands on the ground
     ramps: NDArray[np.uint32]  # shades of colours that are in no palette
     corners: NDArray[np.float64]  # a face's outline on the picture
+    columns: NDArray[np.int64]  # (height, 2) where a face's outline begins and ends in each row
     axes: NDArray[np.float64]  # of a box
 
     @classmethod
@@ -62,6 +66,7 @@ class Scratch(NamedTuple):
             np.zeros((MOST_FACES, FACE_COLUMNS)),
             np.zeros(MOST_RAMPS, np.uint32),
             np.zeros((20, 2)),
+            np.zeros((view.height, 2), np.int64),
             np.zeros((3, 3)),
         )
 
@@ -94,7 +99,7 @@ def draw(
     else:
         spans = trace(terrain, eye, view, light, scratch.knots, scratch.spans)
         paint(scratch.spans[:spans], surface, eye, view, palette, scratch.pixels, scratch.nearness)
-    paint_faces(faces, eye, view, palette, ramps, corners, scratch.pixels, scratch.nearness)
+    paint_faces(faces, eye, view, palette, ramps, corners, scratch.columns, scratch.pixels, scratch.nearness)
     write_frame(view, scratch.pixels, out)
 
 
@@ -110,7 +115,14 @@ def write_frame(view: View, pixels: NDArray[np.uint32], out: NDArray[np.uint8]) 
             for place in range(size):
                 out[channel * size + place] = np.uint8(pixels[place] >> (8 * channel))
     else:
-        for place in range(size):
+        words = out[: size // 4 * 12].view(np.uint32)
+        for k in range(size // 4):  # four pixels are three words
+            one, two = pixels[4 * k], pixels[4 * k + 1]
+            three, four = pixels[4 * k + 2], pixels[4 * k + 3]
+            words[3 * k] = (one & _COLOR_MASK) | two << 24
+            words[3 * k + 1] = (two >> 8 & _HALF_WORD) | three << 16
+            words[3 * k + 2] = (three >> 16 & _BYTE) | four << 8
+        for place in range(size // 4 * 4, size):
             pixel = pixels[place]
             out[3 * place] = np.uint8(pixel)
             out[3 * place + 1] = np.uint8(pixel >> 8)

@@ -1,7 +1,7 @@
 """Draws flat faces: the parts of walls, solids and cars, and the shadows they cast.
 
 A face is an origin O and two edges U, V in the world; a point of it is O + s·U + t·V, and its outline is a polygon in
-(s, t) within the unit square. Its shade varies by a pattern in (s, t): bands of a cone, straw, panels of a wall. Faces
+(s, t) about the unit square. Its shade varies by a pattern in (s, t): bands of a cone, straw, panels of a wall. Faces
 hide each other, and are hidden by hills, by nearness (1 / depth).
 """
 
@@ -35,13 +35,15 @@ MOST_FACES = 1200  # a frame shows no more than the first this many
 MOST_RAMPS = 64 * 48
 
 # Outlines, as corners (s, t) in order.
-SQUARE, SPIKE, ROUND_OFF, CROWN = range(4)
+SQUARE, SPIKE, ROUND_OFF, CROWN, FAR_ROUND, FAR_CROWN = range(6)
 _ARC = np.linspace(0.0, 2.0 * np.pi, 8, endpoint=False) + np.pi / 8
 _CORNERS: tuple[list[tuple[float, float]], ...] = (
     [(0, 0), (1, 0), (1, 1), (0, 1)],
     [(0, 0), (1, 0), (0.58, 1), (0.42, 1)],
     [(0.5 + 0.5 * math.cos(arc), 0.5 + 0.5 * math.sin(arc)) for arc in _ARC],
     [(0.36, 0), (0.64, 0), (0.95, 0.2), (1, 0.45), (0.72, 0.85), (0.5, 1), (0.28, 0.85), (0, 0.45), (0.05, 0.2)],
+    [(0.5, -0.1), (1.1, 0.5), (0.5, 1.1), (-0.1, 0.5)],
+    [(0.2, 0), (0.8, 0), (1.03, 0.36), (0.5, 1.1), (-0.03, 0.36)],
 )
 _OUTLINES = np.zeros((len(_CORNERS), 9, 2))
 for _number, _corners in enumerate(_CORNERS):
@@ -50,6 +52,7 @@ _OUTLINE_SIZES = np.array([len(corners) for corners in _CORNERS])
 
 PLAIN, TUBE, BANDS, LEAVES, STRAW, PANELS = range(6)
 
+FEW = 5.0  # something round that is narrower than this is drawn with fewer corners [pixels]
 NEAR = 0.12  # faces are cut off this far before the camera [u]
 _BIAS = 1.01  # a face this much farther than the ground is still in front of it: ground depth is approximate
 _SHADOW_BIAS = 1.06
@@ -66,6 +69,19 @@ def _speckle(i: int, j: int) -> int:
     return int(np.int64((mixed >> np.uint32(13)) & np.uint32(3)))
 
 
+def _leaves() -> NDArray[np.int8]:
+    """(2, 44, 45) changes of shade on a crown, by t and s: lit from one side, and in [1] with leaves."""
+    s, t = (np.arange(45) + 0.5) / 45.0, (np.arange(44) + 0.5) / 44.0
+    lit = 4.5 * (t[:, None] - 0.45) - 3.0 * (s - 0.4)
+    with np.errstate(over="ignore"):  # the hash is meant to wrap
+        leaves = [[_speckle.py_func(i, j) for i in range(9)] for j in range(11)]
+    spots = np.repeat(np.repeat(np.array(leaves), 4, axis=0), 5, axis=1)
+    return np.floor(np.stack((lit, lit + 1.1 * spots - 1.6))).astype(np.int8)
+
+
+_LEAVES = _leaves()
+
+
 @kernel
 def _pattern(pattern: int, s: float, t: float, length: float, height: float, fine: bool) -> tuple[int, bool]:
     """(change of shade, whether the second colour) at a point; without `fine` nothing smaller than a pixel is drawn."""
@@ -73,8 +89,8 @@ def _pattern(pattern: int, s: float, t: float, length: float, height: float, fin
         away = s - 0.38
         return int(1.5 - 14.0 * away * away), pattern == BANDS and 0.36 < t < 0.62
     if pattern == LEAVES:
-        lit = 4.5 * (t - 0.45) - 3.0 * (s - 0.4)
-        return math.floor(lit + (1.1 * _speckle(int(9.0 * s), int(11.0 * t)) - 1.6 if fine else 0.0)), False
+        i, j = min(max(int(45.0 * s), 0), 44), min(max(int(44.0 * t), 0), 43)
+        return int(np.int64(_LEAVES[1 if fine else 0, j, i])), False
     if pattern == STRAW:
         if abs(t - 0.28) < 0.045 or abs(t - 0.72) < 0.045:
             return -3, False
@@ -101,6 +117,8 @@ def _project(face: Floats, eye: Eye, view: View, corners: Floats) -> int:
     up_t = face[VX] * eye.up_x + face[VY] * eye.up_y + face[VZ] * eye.up_z
     depth_t = face[VX] * eye.forward_x + face[VY] * eye.forward_y + face[VZ] * eye.forward_z
     outline = int(face[OUTLINE])
+    if outline >= ROUND_OFF and face[LENGTH] * view.fx < FEW * depth:
+        outline += FAR_ROUND - ROUND_OFF
     size = _OUTLINE_SIZES[outline]
     count = 0
     last_s, last_t = _OUTLINES[outline, size - 1]
@@ -123,20 +141,30 @@ def _project(face: Floats, eye: Eye, view: View, corners: Floats) -> int:
 
 
 @kernel
-def _columns(corners: Floats, count: int, y: float, width: int) -> tuple[int, int]:
-    """First and end of the columns whose centres lie inside a convex outline at height y of the picture."""
-    low, high = math.inf, -math.inf
-    last = count - 1
+def _outline_rows(corners: Floats, count: int, view: View, columns: NDArray[np.int64]) -> tuple[int, int]:
+    """Rows whose centres a convex outline covers; `columns` (height, 2) gets the first and the end column of each."""
+    top, bottom = math.inf, -math.inf
+    left, right = math.inf, -math.inf
     for k in range(count):
-        y0, y1 = corners[last, 1], corners[k, 1]
-        if (y0 <= y) != (y1 <= y):
-            x = corners[last, 0] + (y - y0) * (corners[k, 0] - corners[last, 0]) / (y1 - y0)
-            low, high = min(low, x), max(high, x)
-        last = k
-    if low > high:
+        top, bottom = min(top, corners[k, 1]), max(bottom, corners[k, 1])
+        left, right = min(left, corners[k, 0]), max(right, corners[k, 0])
+    if bottom <= 0.0 or top >= view.height or right <= 0.0 or left >= view.width:
         return 0, 0
-    low, high = min(max(low, 0.0), width + 1.0), min(max(high, 0.0), float(width))
-    return math.ceil(low - 0.5), math.ceil(high - 0.5)
+    first, end = math.ceil(max(top, 0.0) - 0.5), math.ceil(min(bottom, view.height) - 0.5)
+    for row in range(first, end):
+        columns[row, 0], columns[row, 1] = view.width, 0
+    last_x, last_y = corners[count - 1, 0], corners[count - 1, 1]
+    for k in range(count):
+        x, y = corners[k, 0], corners[k, 1]
+        low, high = max(min(y, last_y), 0.0), min(max(y, last_y), float(view.height))
+        slope = (x - last_x) / (y - last_y) if y != last_y else 0.0
+        for row in range(math.ceil(low - 0.5), math.ceil(high - 0.5)):
+            crossing = min(max(x + (row + 0.5 - y) * slope, 0.0), float(view.width))
+            column = math.ceil(crossing - 0.5)
+            columns[row, 0] = min(columns[row, 0], column)
+            columns[row, 1] = max(columns[row, 1], column)
+        last_x, last_y = x, y
+    return first, end
 
 
 @kernel
@@ -157,8 +185,8 @@ def _fill(
     eye: Eye,
     view: View,
     table: Palette,
-    corners: Floats,
-    count: int,
+    rows: tuple[int, int],
+    columns: NDArray[np.int64],
     pixels: NDArray[np.uint32],
     nearness: NDArray[np.float32],
 ) -> None:
@@ -169,10 +197,6 @@ def _fill(
     inverse = 1.0 / distance
     x, y, z = face[OX] - eye.x, face[OY] - eye.y, face[OZ] - eye.z
     s0, t0 = ax * x + ay * y + az * z, bx * x + by * y + bz * z
-    low, high = math.inf, -math.inf
-    for k in range(count):
-        low, high = min(low, corners[k, 1]), max(high, corners[k, 1])
-    low, high = min(max(low, 0.0), view.height + 1.0), min(max(high, 0.0), float(view.height))
     step = 1.0 / view.fx
     near_step = (nx * eye.right_x + ny * eye.right_y + nz * eye.right_z) * inverse * step
     s_step = (ax * eye.right_x + ay * eye.right_y + az * eye.right_z) * step
@@ -181,8 +205,8 @@ def _fill(
     change = int(face[RAMP_ALT]) % PALETTE_SIZE - ramp
     pattern, light = int(face[PATTERN]), NEUTRAL_SHADE + math.floor(face[SHADE] + 0.5)
     cell = max(face[LENGTH], face[HEIGHT]) if pattern == LEAVES else 2.0
-    for row in range(math.ceil(low - 0.5), math.ceil(high - 0.5)):
-        start, end = _columns(corners, count, row + 0.5, view.width)
+    for row in range(rows[0], rows[1]):
+        start, end = columns[row]
         across, down = (start + 0.5 - view.cx) * step, (row + 0.5 - view.cy) / view.fy
         dx = eye.forward_x + across * eye.right_x - down * eye.up_x
         dy = eye.forward_y + across * eye.right_y - down * eye.up_y
@@ -208,8 +232,8 @@ def _darken(
     face: Floats,
     eye: Eye,
     view: View,
-    corners: Floats,
-    count: int,
+    rows: tuple[int, int],
+    columns: NDArray[np.int64],
     pixels: NDArray[np.uint32],
     nearness: NDArray[np.float32],
 ) -> None:
@@ -217,22 +241,22 @@ def _darken(
     nx, ny, nz, _, _, _, _, _, _, distance = _across(face, eye)
     if abs(distance) < 1e-9:
         return
-    low, high = math.inf, -math.inf
-    for k in range(count):
-        low, high = min(low, corners[k, 1]), max(high, corners[k, 1])
-    low, high = min(max(low, 0.0), view.height + 1.0), min(max(high, 0.0), float(view.height))
-    for row in range(math.ceil(low - 0.5), math.ceil(high - 0.5)):
-        start, end = _columns(corners, count, row + 0.5, view.width)
-        down = (row + 0.5 - view.cy) / view.fy
-        for column in range(start, end):
-            across = (column + 0.5 - view.cx) / view.fx
-            dx = eye.forward_x + across * eye.right_x - down * eye.up_x
-            dy = eye.forward_y + across * eye.right_y - down * eye.up_y
-            dz = eye.forward_z + across * eye.right_z - down * eye.up_z
-            place = row * view.width + column
-            if (nx * dx + ny * dy + nz * dz) / distance * _SHADOW_BIAS > nearness[place]:
-                pixel = pixels[place]
-                pixels[place] = ((pixel >> 1) & _HALF_MASK) + ((pixel >> 3) & _EIGHTH_MASK)
+    inverse = _SHADOW_BIAS / distance
+    step = 1.0 / view.fx
+    near_step = np.float32((nx * eye.right_x + ny * eye.right_y + nz * eye.right_z) * inverse * step)
+    for row in range(rows[0], rows[1]):
+        start, end = columns[row]
+        across, down = (start + 0.5 - view.cx) * step, (row + 0.5 - view.cy) / view.fy
+        dx = eye.forward_x + across * eye.right_x - down * eye.up_x
+        dy = eye.forward_y + across * eye.right_y - down * eye.up_y
+        dz = eye.forward_z + across * eye.right_z - down * eye.up_z
+        near = np.float32((nx * dx + ny * dy + nz * dz) * inverse)
+        first = row * view.width
+        here, before = pixels[first + start : first + end], nearness[first + start : first + end]
+        for k in range(len(here)):
+            pixel = here[k]
+            dark = ((pixel >> 1) & _HALF_MASK) + ((pixel >> 3) & _EIGHTH_MASK)
+            here[k] = dark if near + np.float32(np.int32(k)) * near_step > before[k] else pixel
 
 
 @kernel
@@ -243,10 +267,11 @@ def paint_faces(
     palette: Palette,
     ramps: Palette,
     corners: Floats,
+    columns: NDArray[np.int64],
     pixels: NDArray[np.uint32],
     nearness: NDArray[np.float32],
 ) -> None:
-    """Paint all shadows, then all other faces; `corners` is scratch space."""
+    """Paint all shadows, then all other faces; `corners` and `columns` are scratch space."""
     for shadows in range(1, -1, -1):
         for k in range(len(faces)):
             face = faces[k]
@@ -255,8 +280,11 @@ def paint_faces(
             count = _project(face, eye, view, corners)
             if count < 3:
                 continue
+            rows = _outline_rows(corners, count, view, columns)
+            if rows[0] >= rows[1]:
+                continue
             if shadows:
-                _darken(face, eye, view, corners, count, pixels, nearness)
+                _darken(face, eye, view, rows, columns, pixels, nearness)
             else:
                 table = ramps if face[RAMP] >= PALETTE_SIZE else palette
-                _fill(face, eye, view, table, corners, count, pixels, nearness)
+                _fill(face, eye, view, table, rows, columns, pixels, nearness)

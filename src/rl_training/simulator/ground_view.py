@@ -26,7 +26,6 @@ from rl_training.simulator.view import Eye, View
 FIXED = 16  # binary places of texture coordinates
 TILE_SHIFT = FIXED + 6  # from a coordinate to its tile
 TWICE = 2.5  # a pixel longer than this many texels of its level is sampled twice
-CHUNK = 16  # pixels drawn without looking for the next tile
 FAR = 1500.0  # the ground ends here [u]
 _STARTS = np.array(LEVEL_START, np.int64)
 _HALF = 1 << (FIXED - 1)
@@ -121,27 +120,54 @@ def code_at(surface: Surface, u: int, v: int, level: int) -> int:
 
 
 @kernel
+def _pixels_left(at: int, step: int, pixels_per_step: float) -> float:
+    """Steps that a coordinate may take without leaving its tile."""
+    if step == 0:
+        return math.inf
+    inside = at & ((1 << TILE_SHIFT) - 1)
+    gap = (1 << TILE_SHIFT) - 1 - inside if step > 0 else -inside
+    return gap * pixels_per_step
+
+
+@kernel
+def _run_in_tile(
+    texels: NDArray[np.uint16], line: Line, level: int, palette: Palette, pixels: NDArray[np.uint32], count: int
+) -> None:
+    """`count` pixels from one tile's level; 32 bits hold a place in the tile, its texel on top, and wrap for free."""
+    column_shift, row_shift = np.uint32(26 + level), np.uint32(20 + 2 * level)
+    row_mask = np.uint32((63 >> level) << (6 - level))
+    u, v = np.uint32(line.u << 10), np.uint32(line.v << 10)
+    du, dv = np.uint32(line.du << 10), np.uint32(line.dv << 10)
+    k = 0
+    while k + 4 <= count:  # unrolled by hand: vectors do not pay where every lane reads two tables
+        pixels[k] = palette[texels[((v >> row_shift) & row_mask) + (u >> column_shift)]]
+        u, v = np.uint32(u + du), np.uint32(v + dv)
+        pixels[k + 1] = palette[texels[((v >> row_shift) & row_mask) + (u >> column_shift)]]
+        u, v = np.uint32(u + du), np.uint32(v + dv)
+        pixels[k + 2] = palette[texels[((v >> row_shift) & row_mask) + (u >> column_shift)]]
+        u, v = np.uint32(u + du), np.uint32(v + dv)
+        pixels[k + 3] = palette[texels[((v >> row_shift) & row_mask) + (u >> column_shift)]]
+        u, v = np.uint32(u + du), np.uint32(v + dv)
+        k += 4
+    while k < count:
+        pixels[k] = palette[texels[((v >> row_shift) & row_mask) + (u >> column_shift)]]
+        u, v = np.uint32(u + du), np.uint32(v + dv)
+        k += 1
+
+
+@kernel
 def texture_run(
     surface: Surface, line: Line, level: int, palette: Palette, pixels: NDArray[np.uint32], start: int, end: int
 ) -> None:
-    """Pixels start..end-1 along `line`, in chunks that mostly lie in one tile."""
+    """Pixels start..end-1 along `line`, tile by tile."""
     u, v, du, dv = line
-    first = _STARTS[level]
-    for chunk in range(start, end, CHUNK):
-        count = min(CHUNK, end - chunk)
-        tile = _tile(surface, u, v)
-        if ((u ^ (u + du * (CHUNK - 1))) | (v ^ (v + dv * (CHUNK - 1)))) >> TILE_SHIFT == 0 and count == CHUNK:
-            texels = surface.tiles[tile, first:]
-            target = pixels[chunk:]
-            for k in range(CHUNK):
-                target[k] = palette[texels[_place(u, v, level)]]
-                u += du
-                v += dv
-        else:
-            for place in range(chunk, chunk + count):
-                pixels[place] = palette[surface.tiles[_tile(surface, u, v), first + _place(u, v, level)]]
-                u += du
-                v += dv
+    per_u, per_v = 1.0 / (du if du != 0 else 1), 1.0 / (dv if dv != 0 else 1)
+    while start < end:
+        left = min(_pixels_left(u, du, per_u), _pixels_left(v, dv, per_v), end - start - 1.0)
+        count = int(np.int64(left)) + 1
+        texels = surface.tiles[_tile(surface, u, v), _STARTS[level] :]
+        _run_in_tile(texels, Line(u, v, du, dv), level, palette, pixels[start:], count)
+        u, v, start = u + du * count, v + dv * count, start + count
 
 
 @kernel

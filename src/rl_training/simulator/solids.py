@@ -69,6 +69,7 @@ Floats = NDArray[np.float64]
 FAR_WALL = 400.0  # walls and solids farther away than this are not drawn [u]
 FAR_SOLID = 250.0
 FAR_SHADOW = 45.0
+SMALLEST = 0.5  # what covers less of the picture is not drawn [pixels]
 MOST_CAST = 3.0  # longest shadow, in heights
 
 # Columns of `others`: cars to be seen. The colour is red · 65536 + green · 256 + blue.
@@ -182,14 +183,35 @@ def _fill_ramp(ramps: Palette, start: int, red: float, green: float, blue: float
 
 @kernel
 def _in_sight(eye: Eye, view: View, x: float, y: float, z: float, radius: float, far: float) -> bool:
-    """Whether a ball may show in the picture."""
+    """Whether a ball may show in the picture, and larger than a pixel is wide."""
     x, y, z = x - eye.x, y - eye.y, z - eye.z
     depth = x * eye.forward_x + y * eye.forward_y + z * eye.forward_z
-    if depth < -radius or depth > far + radius:
+    if depth < -radius or depth > far + radius or 2.0 * radius * view.fx < depth:
         return False
-    right = abs(x * eye.right_x + y * eye.right_y + z * eye.right_z)
+    depth = max(depth, 0.0)
+    right = x * eye.right_x + y * eye.right_y + z * eye.right_z
     widest = max(view.cx, view.width - view.cx) / view.fx
-    return right <= widest * max(depth, 0.0) + radius * (1.0 + widest)
+    if abs(right) > widest * depth + radius * (1.0 + widest):
+        return False
+    up = x * eye.up_x + y * eye.up_y + z * eye.up_z
+    above, below = view.cy / view.fy, (view.height - view.cy) / view.fy
+    return -below * depth - radius * (1.0 + abs(below)) <= up <= above * depth + radius * (1.0 + abs(above))
+
+
+@kernel
+def _board_in_sight(eye: Eye, view: View, x: float, y: float, z: float, half: float, tall: float) -> bool:
+    """Whether an upright board may show: a board as wide as 2 · `half`, `tall` above its foot's middle (x, y, z)."""
+    x, y, z = x - eye.x, y - eye.y + 0.5 * tall, z - eye.z
+    depth = x * eye.forward_x + y * eye.forward_y + z * eye.forward_z
+    deep = half + 0.5 * tall * abs(eye.forward_y)
+    if depth < deep + 0.5:
+        return True  # so near that its own depth counts
+    if 2.0 * half * tall * view.fx * view.fy < SMALLEST * depth * depth:
+        return False
+    above, below = view.cy / view.fy, (view.height - view.cy) / view.fy
+    up = x * eye.up_x + y * eye.up_y + z * eye.up_z
+    high = 0.5 * tall * abs(eye.up_y) + half * math.sqrt(max(1.0 - eye.up_y * eye.up_y, 0.0))
+    return up - high <= above * depth + abs(above) * deep and up + high >= -below * depth - abs(below) * deep
 
 
 @kernel
@@ -278,7 +300,9 @@ def _emit_boxes(
 
 
 @kernel
-def _emit_boards(faces: Floats, count: int, shape: int, solid: Floats, own: int, eye: Eye, light: Floats) -> int:
+def _emit_boards(
+    faces: Floats, count: int, shape: int, solid: Floats, own: int, eye: Eye, view: View, light: Floats
+) -> int:
     """The boards of a round solid, turned to the eye."""
     x, z = solid[SOLID_X], solid[SOLID_Z]
     away = max(math.hypot(x - eye.x, z - eye.z), 1e-6)
@@ -288,12 +312,15 @@ def _emit_boards(faces: Floats, count: int, shape: int, solid: Floats, own: int,
     for k in range(_BOARD_ROWS[shape, 0], _BOARD_ROWS[shape, 1]):
         board = _BOARDS[k]
         half = board[0] * solid[SOLID_HALF_X] + board[1] * solid[SOLID_HALF_Z]
+        foot, tall = solid[SOLID_BASE] + board[2] * height, (board[3] - board[2]) * height
+        if not _board_in_sight(eye, view, x, foot, z, half, tall):
+            continue
         count = _emit(
             faces,
             count,
-            (x - half * right_x, solid[SOLID_BASE] + board[2] * height, z - half * right_z),
+            (x - half * right_x, foot, z - half * right_z),
             (2.0 * half * right_x, 0.0, 2.0 * half * right_z),
-            (0.0, (board[3] - board[2]) * height, 0.0),
+            (0.0, tall, 0.0),
             int(board[4]),
             int(board[5]),
             _ramp(int(board[6]), own),
@@ -339,6 +366,14 @@ def _collect_walls(bank: Bank, slot: int, eye: Eye, view: View, light: Floats, t
 
 
 @kernel
+def _far_shadow(eye: Eye, view: View, solid: Floats) -> float:
+    """Depth at which a solid's shadow, seen so low over the ground, is too small or too flat to be drawn."""
+    high = view.fy * max(eye.y - solid[SOLID_BASE], 1.0) * (solid[SOLID_HEIGHT] + solid[SOLID_HALF_X])
+    wide = 2.0 * view.fx * (solid[SOLID_HALF_X] + solid[SOLID_HALF_Z])
+    return min(FAR_SHADOW, math.sqrt(high / SMALLEST), (high * wide / SMALLEST) ** (1.0 / 3.0))
+
+
+@kernel
 def _collect_solids(
     bank: Bank,
     slot: int,
@@ -372,8 +407,9 @@ def _collect_solids(
                 own, STRAW if material == _BALE else PLAIN, eye, light, axes,
             )  # fmt: skip
         else:
-            count = _emit_boards(faces, count, shape, solid, own, eye, light)
-        if _in_sight(eye, view, x, solid[SOLID_BASE], z, radius, FAR_SHADOW) and shape != _ARCH_SHAPE:
+            count = _emit_boards(faces, count, shape, solid, own, eye, view, light)
+        far = _far_shadow(eye, view, solid)
+        if _in_sight(eye, view, x, solid[SOLID_BASE], z, radius, far) and shape != _ARCH_SHAPE:
             half = max(half_x, half_z) if not square else 0.7 * (half_x + half_z)
             outline = SPIKE if shape == _CONE_SHAPE else (SQUARE if square or shape == _CYLINDER_SHAPE else ROUND_OFF)
             count = _cast(faces, count, terrain, light, x, z, half, height, outline)
