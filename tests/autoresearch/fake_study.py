@@ -45,6 +45,9 @@ class Script:
             return Finished("The script has ended.")
         return Proposal({"agent": "fake", "step": left[0], **self.settings[left[0]]}, "script")
 
+    def why_not(self, params: Params) -> str:
+        return ""
+
 
 def faulty_settings(seed: int) -> list[Params]:
     settings: list[Params] = [{"fault": fault, "reward": 99.0} for fault in FAULTS]

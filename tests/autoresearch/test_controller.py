@@ -17,6 +17,7 @@ from rl_training.autoresearch.controller import Controller, Options
 from rl_training.autoresearch.ledger import Ledger
 from rl_training.autoresearch.narrator import Narrator
 from rl_training.autoresearch.publish import Publisher, without_secrets
+from rl_training.autoresearch.space import Parameter, Space
 from rl_training.autoresearch.strategy import Grid, Search
 from rl_training.autoresearch.study import Study
 from rl_training.autoresearch.workers import Limits, WorkerPool
@@ -108,6 +109,21 @@ def test_the_grid_is_swept_once_and_teaches_the_search(tmp_path: Path) -> None:
     controller(tmp_path, script, guard=False).run()
     assert [observation.value for observation in script.told[0]] == [3.0, 4.0, 3.0, 4.0]
     assert ChampionTracker(Study(tmp_path).champion).load()[1]["model_path"] == "models/trial-0001/model.zip"
+
+
+def test_the_search_ignores_settings_that_its_space_cannot_place_and_says_so(tmp_path: Path) -> None:
+    controller(tmp_path, Script([{"reward": 7.0, "x": 0.2}, {"reward": 3.0, "x": "oops"}]), guard=False).run()
+    space = Space((Parameter("x", "float", 0.0, 1.0),))
+    search = Search(space, {"agent": "fake", "reward": 5.0}, stop_when_converged=False)
+    reason = controller(tmp_path, search, guard=False, trials=5).run()
+    assert reason == "All 5 trials are done."
+    assert (
+        "1 earlier trials are ignored: Parameter 'x' must be a finite number, got 'oops'."
+        in Study(tmp_path).log.read_text()
+    )
+    log = Study(tmp_path).log.read_text()
+    assert "UCB" in log
+    assert len(Ledger(Study(tmp_path).results).records) == 5
 
 
 def test_parallel_trials_count_as_running_and_share_nothing(tmp_path: Path) -> None:

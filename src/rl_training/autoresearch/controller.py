@@ -11,6 +11,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -119,7 +120,8 @@ class Controller:
             for rejected in ledger.rejected:
                 self._narrator.say(f"{ledger.path.name} line {rejected.line} is set aside: {rejected.why}.")
         records, ignored = select([*self._base.records, *self._ledger.records], self._comparable)
-        for why, count in ignored.items():
+        strange = Counter(why for record in records if (why := self._strategy.why_not(record.params)))
+        for why, count in [*ignored.items(), *strange.items()]:
             self._narrator.say(f"{count} earlier trials are ignored: {why}.")
         self._narrator.say(f"Study '{self._study.name}': {len(records)} earlier trials.")
 
@@ -171,7 +173,7 @@ class Controller:
             self._narrator.proposal(task, proposal)
             try:
                 self._pool.start(task, folder)
-            except OSError as error:
+            except (OSError, EOFError) as error:  # a full disk; a fork server that died, which starts anew
                 self._narrator.say(f"Trial {task.trial} could not be started, trying again soon: {error}")
                 self._not_before = time.monotonic() + RETRY_AFTER
                 return ""
@@ -191,7 +193,8 @@ class Controller:
                 return Task(trial, champion.record.params, seed, now, champion.record.trial, str(model)), None
         if self._done + sum(task.retest_of is None for task in running) >= self._options.trials:
             return Task(trial, {}, seed, now), Finished(f"All {self._options.trials} trials are done.")
-        proposal = self._strategy.next(observations(records), [task.params for task in running], self._options.seed)
+        known = observations(record for record in records if not self._strategy.why_not(record.params))
+        proposal = self._strategy.next(known, [task.params for task in running], self._options.seed)
         params = {} if isinstance(proposal, Finished) else proposal.params
         return Task(trial, params, seed, now), proposal
 

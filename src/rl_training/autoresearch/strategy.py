@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from rl_training.autoresearch.acquisition import EXPLORE, MIN_TRIALS, Candidate, Observation, suggest
 from rl_training.autoresearch.convergence import check_convergence
 from rl_training.autoresearch.space import Params, Space
+from rl_training.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,9 @@ class Strategy(Protocol):
     def next(self, finished: Sequence[Observation], running: Sequence[Params], seed: int) -> Proposal | Finished:
         """The next setting."""
 
+    def why_not(self, params: Params) -> str:
+        """Why the strategy cannot learn from an earlier setting; empty if it can."""
+
 
 @dataclass(frozen=True)
 class Search:
@@ -52,6 +56,13 @@ class Search:
                 return Finished(convergence.reason)
         choice = suggest(self.space, finished, running, seed, self.explore, self.min_trials)
         return Proposal({**self.fixed, **choice.params}, choice.rule, choice.top)
+
+    def why_not(self, params: Params) -> str:
+        try:
+            self.space.encode(params)
+        except ConfigError as error:
+            return str(error).rstrip(".")
+        return ""
 
 
 @dataclass(frozen=True)
@@ -73,3 +84,6 @@ class Grid:
             if point not in tried:
                 return Proposal(point, f"grid point {number} of {len(points)}")
         return Finished(f"All {len(points)} points of the grid have been tried.")
+
+    def why_not(self, params: Params) -> str:
+        return ""

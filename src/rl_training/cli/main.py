@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "status": ("status", "how a study stands, while it runs or later"),
     "results": ("results", "the trials of a study, as a table or CSV"),
     "champion": ("champion", "what the champion is, and how it drives"),
+    "compare": ("compare", "the champion against a config tuned by hand, with the same seeds"),
     "sweep": ("sweep", "train every point of a grid: the baseline of a study"),
     "tracks": ("tracks", "list the tracks, or draw one: plan and camera"),
     "drive": ("drive", "let a scripted driver lap a track, with lap times and a GIF"),
