@@ -153,8 +153,8 @@ def image_files(image: bytes, junk: bytes) -> None:
 
 
 TARGETS: dict[str, tuple[Callable[[], None], float]] = {  # and its share of the inputs
-    "framing": (framing, 0.5),
-    "server": (server_end, 0.25),
+    "framing": (framing, 0.6),
+    "server": (server_end, 0.15),
     "client": (client_end, 0.15),
     "images": (image_files, 0.1),
 }

@@ -6,6 +6,7 @@ import json
 import socket
 import struct
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -142,6 +143,33 @@ def test_quit_app_is_not_for_strangers() -> None:
     engine.work(stranger)
     assert not engine.quit_requested
     assert stranger.refused == 1
+
+
+def test_a_client_is_read_from_while_its_answers_and_questions_are_few() -> None:
+    session = SimEngine(FakeHost()).open("client")
+    assert session.wants_input
+    session.receive(b'{"msg_type":"get_protocol_version"}' * 64)
+    assert not session.wants_input, "first these are answered"
+    other = SimEngine(FakeHost()).open("other")
+    other.outbox.put(b"x" * OUTBOX_LIMIT)
+    assert not other.wants_input, "first it takes its answers"
+    other.receive(b'{"msg_type":"get_protocol_version"}')
+    assert not other.has_work
+
+
+def test_who_talks_is_not_probed() -> None:
+    with running(probe_after=0.5) as server, Wire(server.address) as wire:
+        wire.until("scene_selection_ready")
+        lines, longest_silence = [], 0.0
+        start = spoke = time.monotonic()
+        while time.monotonic() - start < 0.8:
+            longest_silence = max(longest_silence, time.monotonic() - spoke)
+            spoke = time.monotonic()
+            wire.send({"msg_type": "get_protocol_version"})
+            lines.append(wire.line())
+            time.sleep(0.02)
+        # A machine so busy that we were silent ourselves proves nothing.
+        assert "{}\n" not in lines or longest_silence > 0.3
 
 
 def test_a_reset_is_a_sign_of_life() -> None:
