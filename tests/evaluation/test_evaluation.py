@@ -99,6 +99,8 @@ def test_signs_of_an_exploit(changes: dict[str, Any], sign: str) -> None:
 
 def test_honest_driving_is_not_suspected() -> None:
     assert evaluation(*[PLAIN] * 3).suspicions() == []
+    fast = replace(PLAIN, reward=380.0, speed=3.8, driven=190.0, progress=180.0)
+    assert evaluation(*[fast] * 3).suspicions() == []
 
 
 def test_plain_forms() -> None:

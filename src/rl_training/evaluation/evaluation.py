@@ -14,7 +14,8 @@ import numpy as np
 from rl_training.evaluation.episodes import Episode
 
 # Signs of an exploit, from earlier work (docs/rewards.md).
-RICH_STEP = 3.0  # reward a step
+RICH_STEP = 3.0  # reward a step, and
+RICH_METRE = 1.5  # that many times the speed: no reward of ours pays a fast car more
 LITTLE_PROGRESS = 0.3  # of the path driven
 LONG_PATH = 20.0  # [m], from which on it counts
 SAME_SCORE = 0.01  # spread over mean
@@ -130,8 +131,8 @@ class Evaluation:
         found: list[str] = []
         total = summarize(self.episodes)
         per_step = total.mean_reward / max(total.mean_length, 1.0)
-        if per_step > RICH_STEP:
-            found.append(f"{per_step:.1f} reward a step, which no driving earns")
+        if per_step > max(RICH_STEP, RICH_METRE * total.speed):
+            found.append(f"{per_step:.1f} reward a step, which driving at {total.speed:.1f} m/s does not earn")
         wanderers = [e for e in self.episodes if e.driven > LONG_PATH and e.progress < LITTLE_PROGRESS * e.driven]
         if wanderers:
             found.append(
