@@ -31,7 +31,7 @@ from tests.autoresearch.fake_study import COMPARABLE, SOUND, Script, faulty_sett
 from tests.autoresearch.fake_trials import STATUS_OF, FakeTrials, reward_of
 
 ROOT = Path(__file__).parents[2]
-SEED = 5
+SEED = 11
 KILLS = 3
 
 

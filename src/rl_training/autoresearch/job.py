@@ -27,6 +27,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from rl_training.autoresearch.family import end_family, family_of
 from rl_training.autoresearch.identity import ProcessIdentity
 from rl_training.autoresearch.reading import read_json
 from rl_training.errors import SimulatorError, UsageError
@@ -118,6 +119,8 @@ def _end_with_controller() -> None:
     controller = multiprocessing.parent_process()
     assert controller is not None
     controller.join()
+    own = ProcessIdentity.own()
+    end_family(family_of(own) - {own}, grace=0.0)  # simulators lead sessions of their own
     with contextlib.suppress(ProcessLookupError):
         os.killpg(os.getpgrp(), signal.SIGKILL)
 
