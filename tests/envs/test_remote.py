@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import socket
 import stat
@@ -134,7 +135,9 @@ def test_conf_becomes_the_messages_it_stands_for() -> None:
         "racer_name": "Z",
         "country": "FR",
     }
+    given = copy.deepcopy(conf)
     car, camera, second, lidar, racer = configs_of(parse_conf(conf))
+    assert conf == given, "a caller's conf is read and not changed"
     assert car == m.CarConfig("f1", 1, 2, 3, "Zoe", 100)
     assert camera == m.CamConfig(img_w=80, img_h=60, img_d=1)
     assert second == m.CamConfigB(img_w=32)

@@ -173,6 +173,21 @@ def test_real_time_frames_are_newer_than_their_control() -> None:
         client.close()
 
 
+def test_a_hit_does_not_survive_the_reset() -> None:
+    host = FakeHost()
+    with running(host, lockstep=True) as server:
+        client = client_of(server)
+        client.connect()
+        client.load_scene("warren")
+        client.reset()
+        (car,) = host.cars.values()
+        car.hit = "Line01"
+        assert client.reset().hit == "none"
+        car.hit = "Line01"
+        assert client.step(0.0, 0.0).hit == "Line01"
+        client.close()
+
+
 def test_several_simulators_are_stepped_at_once() -> None:
     """Send to all, then wait for each: the sum of the waits is that of the slowest."""
     with running(lockstep=True) as first, running(lockstep=True) as second, running(lockstep=True) as third:
