@@ -61,14 +61,14 @@ def test_an_honest_slow_lap_out_earns_every_cheater_by_three_to_one(place: tuple
     assert measured.beaten_by("race") == set(), measured.share("race")
 
 
-def test_the_default_pays_by_the_metre_whatever_the_speed() -> None:
+def test_race_pays_by_the_metre_whatever_the_speed() -> None:
     """A lap is worth 20 steps a second times its metres, less a little for what the line is missed by."""
     from rl_training.simulator.world import named_track
 
     measured = earnings("generated_track", "strict")
     metres = measured.honest_laps * named_track("generated_track").track.length / 8.0
     paid = measured.honest[measured.rewards.index("race")]
-    assert 0.95 * 20.0 * metres < paid < 20.0 * metres
+    assert 0.9 * 20.0 * metres < paid < 20.0 * metres
 
 
 def test_every_exploit_is_driven() -> None:

@@ -55,12 +55,14 @@ def test_the_same_seed_gives_the_same_episodes() -> None:
 
 
 def test_figures_agree_with_the_reward_that_pays_progress() -> None:
-    """`race` pays 10 to 20 a metre and a crash costs 5, as long as the car stays on the road."""
+    """`race` pays at most 20 a metre and a crash costs 5, as long as the car stays on the road."""
     found = [episode for episode in evaluate(Ahead(-0.9), SPEC, episodes=6).episodes if episode.cte_max < 3.0]
     assert found
     for episode in found:
         paid = episode.reward + 5.0 * episode.crashed
-        assert 10.0 * episode.progress < paid <= 20.0 * episode.progress
+        closeness = 1.0 - episode.cte_mean / SPEC.limits.max_cte
+        assert paid == pytest.approx(20.0 * episode.progress * closeness, rel=0.25)
+        assert 0.0 < paid <= 20.0 * episode.progress
         assert episode.driven >= 0.9 * episode.progress
 
 

@@ -61,7 +61,7 @@ def paid(name: str, at: Moment) -> float:
         ("v5", 0.15),  # 2/10 × 0.75
         ("v6", 0.15),
         ("v7", 0.15),
-        ("race", 1.75),  # 0.1 m in 0.05 s × (1 + 0.75)/2
+        ("race", 1.5),  # 0.1 m in 0.05 s × 0.75
     ],
 )
 def test_formulas_at_two_metres_a_second_and_a_quarter_off_the_line(name: str, expected: float) -> None:

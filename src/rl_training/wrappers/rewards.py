@@ -1,6 +1,6 @@
 """Named reward functions over a batch of cars; a name stands for one formula for ever, so rewards can be compared.
 
-`donkey` is gym-donkeycar's, `speed` the specification's, `race` our default for training. `v1` to `v7` are versions
+`donkey` is gym-donkeycar's, `speed` the specification's, `race` ours, which no known driver can farm. `v1` to `v7` are versions
 that earlier work went through; they are kept to show what each pays to drivers that do not race
 (`evaluation/cheaters.py`, docs/rewards.md).
 
@@ -30,7 +30,6 @@ LEAST_EFFICIENCY = 0.15
 LOW_EFFICIENCY_STEPS = 20
 NO_PROGRESS_STEPS = 60
 RACE_CRASH = -5.0
-CENTRING = 0.5  # the share of `race` that is paid by closeness
 VERGE = 1.0  # over this width beyond the road's edge `race` turns from paying progress to charging it [u]
 
 
@@ -163,14 +162,14 @@ class EfficiencyGate:
 
 
 class Race:
-    """New progress along the track per second, half of it whatever the line and half by closeness to the middle.
+    """New progress along the track per second × c.
 
     Off the road or against a wall it is charged instead of paid. Each hit costs 5 whether it ends the episode or not,
     and so does any other end of it but the limit of time.
 
     Progress is followed along the track's line by continuous tracking, and only what exceeds the furthest point so far
-    counts: nothing that a car does can earn more than the way it really drove, and no stretch pays twice. The share for
-    closeness is what a beginner learns from before it leaves the road for the first time.
+    counts: nothing that a car does can earn more than the way it really drove, and no stretch pays twice. Closeness and
+    the price of a crash are what a beginner learns from (docs/rewards.md has the figures).
     """
 
     def __init__(self, cars: int) -> None:
@@ -185,7 +184,7 @@ class Race:
         self._furthest = furthest
         on_road = 1.0 - 2.0 * np.minimum(moment.beyond_edge / VERGE, 1.0)
         clean = np.where(moment.touching, -1.0, on_road)
-        share = np.where(clean > 0.0, clean * (1.0 - CENTRING + CENTRING * moment.closeness), clean)
+        share = np.where(clean > 0.0, clean * moment.closeness, clean)
         return pace * share + RACE_CRASH * (moment.crashed | moment.hit), np.zeros(len(pace), np.bool_)
 
 
@@ -198,9 +197,7 @@ class RewardKind:
 
 
 REWARDS: dict[str, RewardKind] = {
-    "race": RewardKind(
-        "new progress along the track per second, x (1 + closeness) / 2; -5 on a crash; the default", Race
-    ),
+    "race": RewardKind("new progress along the track per second x closeness, -5 on a crash; cannot be farmed", Race),
     "donkey": RewardKind("gym-donkeycar's: forward velocity x closeness, -1 on a crash", lambda n: Plain(donkey)),
     "speed": RewardKind("speed x closeness, -1 on a crash", lambda n: Plain(speed)),
     "v1": RewardKind("the first version of earlier work, the same as speed", lambda n: Plain(speed)),
