@@ -27,6 +27,10 @@ def test_train_resume_and_predict(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert json.loads(capsys.readouterr().out)["timesteps"] == 96
     assert main(["train", "--resume", run, "--timesteps", "128", "--quiet"]) == 0
     capsys.readouterr()
+    assert main(["evaluate", "--model", run, "--episodes", "3", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["episode_rewards"]) == 3
+    assert main(["evaluate", "--model", run, "--track", "warren"]) == 2
+    assert "has no tracks" in capsys.readouterr().err
     assert main(["predict", "--model", run, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["action"] in (0, 1)
     assert main(["predict", "--model", run, "--observation", "[0, 0.1, 0, 0]"]) == 0

@@ -16,6 +16,7 @@ from rl_training.errors import ModelError, UsageError, did_you_mean
 if TYPE_CHECKING:
     from rl_training.envs.spec import EnvSpec
     from rl_training.evaluation.evaluation import Evaluation, Summary
+    from rl_training.experiment.config import TrainConfig
 
 EXAMPLES = """examples:
   donkey-rl evaluate --model runs/first
@@ -51,9 +52,12 @@ def run(args: argparse.Namespace) -> int:
     """Evaluate and report."""
     if args.max_steps is not None and args.max_steps < 1:
         raise UsageError(f"--max-steps is {args.max_steps}; expected 1 or more.")
+    from rl_training.experiment.config import TrainConfig
     from rl_training.runtime.evaluation import SEED, evaluate
 
     model, spec = _load(Path(args.model), args.trust)
+    if isinstance(spec, TrainConfig):
+        return _plain(model, spec, args)
     evaluation = evaluate(
         model,
         _changed(spec, args),
@@ -74,8 +78,21 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _load(path: Path, trust: bool) -> tuple[Any, EnvSpec]:
-    """The model and the spec of the env it was trained in."""
+def _plain(model: Any, config: TrainConfig, args: argparse.Namespace) -> int:
+    """A model of any other env, which has rewards and nothing else in common with ours."""
+    from rl_training.experiment.registry import algorithm_spec
+    from rl_training.runtime.scoring import summary
+
+    if args.track or args.env:
+        raise UsageError(f"{args.model} was trained on {config.env_name}, which has no tracks.")
+    evaluate = algorithm_spec(config.algo).evaluate
+    result = evaluate(model, config, args.episodes, args.seed, deterministic=not args.stochastic).to_dict()
+    print(json.dumps({"model": args.model, **result}, indent=2) if args.json else "\n".join(summary(result)))
+    return 0
+
+
+def _load(path: Path, trust: bool) -> tuple[Any, EnvSpec | TrainConfig]:
+    """The model and the spec of the env it was trained in; the whole config where that env is not ours."""
     from rl_training.experiment.checkpoint import find_checkpoint
     from rl_training.experiment.registry import algorithm_spec
 
@@ -85,14 +102,9 @@ def _load(path: Path, trust: bool) -> tuple[Any, EnvSpec]:
             f"There is no config.yaml beside {found.model}, so its algorithm and env are not known; "
             "give the run folder that 'train' made."
         )
-    if not found.config.is_donkey:
-        raise UsageError(
-            f"{found.model} was trained on {found.config.env_name}, which has no tracks; "
-            "use rl_training.api.evaluate for it."
-        )
     algorithm = algorithm_spec(found.config.algo)
     model = algorithm.load(algorithm.algorithm(), found.model, None, found.config.device)
-    return model, found.config.donkey
+    return model, found.config.donkey if found.config.is_donkey else found.config
 
 
 def _changed(spec: EnvSpec, args: argparse.Namespace) -> EnvSpec:

@@ -39,8 +39,8 @@ class AlgorithmSpec:
     """One algorithm, with the hooks that all verbs go through.
 
     ``algorithm()`` gives a stable-baselines3 algorithm class; ``train(config, run, **options)`` fills a run folder and
-    gives its result; ``load(algorithm, path, env, device)`` a model; ``evaluate(model, config, episodes, seed)`` its
-    score; ``predict(model, observation, deterministic)`` an action.
+    gives its result; ``load(algorithm, path, env, device)`` a model; ``predict(model, observation, deterministic)`` an
+    action; ``evaluate(model, config, episodes, seed, deterministic=...)`` a score.
     """
 
     name: str
