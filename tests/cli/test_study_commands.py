@@ -64,7 +64,7 @@ def test_a_damaged_champion_is_not_shown(study: Study, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["results", "--study", "nowhere"], "There are no results in 'nowhere'"),
+        (["results", "--study", "nowhere"], "There is no study in 'nowhere'"),
         (["autoresearch", "--timesteps", "9"], "The search decides --timesteps"),
         (["autoresearch", "--jobs", "0"], "--jobs is 0"),
         (["autoresearch", "--agent", "pqo"], "pqo"),

@@ -57,8 +57,8 @@ def read_records(folder: str) -> tuple[Study, list[tuple[str, Record]]]:
     from rl_training.autoresearch.study import Study
 
     study = Study(Path(folder))
-    if not (study.results.exists() or study.sweep_results.exists()):
-        raise StudyError(f"There are no results in '{folder}'; run `donkey-rl autoresearch --study {folder}` first.")
+    if not study.results.parent.is_dir():
+        raise StudyError(f"There is no study in '{folder}'; run `donkey-rl autoresearch --study {folder}` first.")
     origins = (("sweep", study.sweep_results), ("search", study.results))
     return study, [(origin, record) for origin, path in origins for record in Ledger(path).records]
 
