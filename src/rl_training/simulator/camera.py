@@ -98,7 +98,7 @@ def draw(
             scratch.nearness[:] = 0.0
     else:
         spans = trace(terrain, eye, view, light, scratch.knots, scratch.spans)
-        paint(scratch.spans[:spans], surface, eye, view, palette, scratch.pixels, scratch.nearness)
+        paint(scratch.spans[:spans], surface, eye, view, palette, scratch.pixels, scratch.nearness, count > 0)
     paint_faces(faces, eye, view, palette, ramps, corners, scratch.columns, scratch.pixels, scratch.nearness)
     write_frame(view, scratch.pixels, out)
 

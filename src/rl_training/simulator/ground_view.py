@@ -92,9 +92,10 @@ def line_between(surface: Surface, x: float, z: float, x_end: float, z_end: floa
 def mip_level(across: float, along: float, per_unit: float) -> int:
     """Level for a pixel that covers across × along of the ground [u]; long pixels are sampled twice."""
     size = max(across, 0.35 * along) * per_unit
-    if size <= 1.0:
-        return 0
-    return min(int(np.int64(math.log2(size) + 0.5)), 6)
+    level, least = 0, math.sqrt(2.0)
+    while size > least and level < 6:
+        level, least = level + 1, 2.0 * least
+    return level
 
 
 @kernel
@@ -206,13 +207,18 @@ def shaded_run(
     u, v, du, dv = line
     first = _STARTS[level]
     last = len(pixels) - 1
-    tile = _tile(surface, u, v)
     dither = odd << (FIXED - 1)
     if ((u ^ (u + du * last)) | (v ^ (v + dv * last))) >> TILE_SHIFT == 0:
-        texels = surface.tiles[tile, first:]
+        texels = surface.tiles[_tile(surface, u, v), first:]
+        column_shift, row_shift = np.uint32(26 + level), np.uint32(20 + 2 * level)
+        row_mask = np.uint32((63 >> level) << (6 - level))
+        column, row = np.uint32(u << 10), np.uint32(v << 10)
+        columns, rows = np.uint32(du << 10), np.uint32(dv << 10)
         for k in range(len(pixels)):
-            pixels[k] = palette[int(np.int64(texels[_place(u, v, level)])) + ((shade + dither) >> FIXED)]
-            u, v, shade, dither = u + du, v + dv, shade + shade_step, dither ^ _HALF
+            code = texels[((row >> row_shift) & row_mask) + (column >> column_shift)]
+            pixels[k] = palette[np.uint32(code + ((shade + dither) >> FIXED))]
+            column, row = np.uint32(column + columns), np.uint32(row + rows)
+            shade, dither = shade + shade_step, dither ^ _HALF
     else:
         for k in range(len(pixels)):
             pixels[k] = palette[code_at(surface, u, v, level) + ((shade + dither) >> FIXED)]

@@ -28,17 +28,20 @@ KNOT = 8  # pixels from knot to knot
 JUMP = 1.8  # two depths farther apart than this factor have a silhouette between them
 NEAREST = 0.2  # rays start here [u]
 HILLS_END = 800.0  # as far as the Unity camera sees [u]
-STRIDE = 0.04  # steps along a ray, relative to depth, where the ground is close below it
+STRIDE = 0.06  # steps along a ray, relative to depth, where the ground is close below it
 BACK = 0.98  # a ray is followed from this share of the depth below it, since a leaning camera's rows are no cuts
+PLANE = 0.12  # the ground is a plane for this share of a cell along the view: rows so close need no look at the field
+NARROW = 0.8  # every second knot is left out where two spans are narrower than this share of a cell
 MOST_SHADE = 3.5  # steps by which light may change a texel's shade, so that dithering stays within 4
 
 # Columns of a span: ground that is T deep at column AT and T_END deep at AT_END, painted from AT to END.
 ROW, AT, T, SHADE, AT_END, T_END, SHADE_END, END, ALONG = range(9)
 SPAN_COLUMNS = 9
 
-# Rows of the knots' array.
-DEPTH, BEFORE, SLOPE_X, SLOPE_Z, LIGHT = range(5)
-KNOT_ROWS = 5
+# Rows of the knots' array: depth here and in the row before; slopes and light of the ground, the depth where they were
+# looked up, how high the eye stands over that piece of ground continued as a plane; 1 = straight between its neighbours.
+DEPTH, BEFORE, SLOPE_X, SLOPE_Z, LIGHT, LOOKED, OVER, STRAIGHT = range(8)
+KNOT_ROWS = 8
 
 Floats = NDArray[np.float64]
 
@@ -213,25 +216,56 @@ def _put(
 
 
 @kernel
+def _trace_knot(terrain: Terrain, eye: Eye, view: View, light: Floats, row: int, knots: Floats, knot: int) -> None:
+    """Depth, slopes and light at a knot, from those of the row before."""
+    before = knots[BEFORE, knot]
+    if math.isinf(before):
+        return
+    dx, dy, dz = _ray(eye, view, min(knot * KNOT, view.width) + 0.5, row + 0.5)
+    if terrain.rows == 0:
+        knots[DEPTH, knot] = meet(terrain, eye, dx, dy, dz, NEAREST)
+        return
+    slope_x, slope_z = knots[SLOPE_X, knot], knots[SLOPE_Z, knot]
+    t = knots[OVER, knot] / max(slope_x * dx + slope_z * dz - dy, 1e-6)
+    if before <= t < knots[LOOKED, knot] + PLANE / terrain.per_unit:
+        knots[DEPTH, knot] = t
+        return
+    t, slope_x, slope_z = _next_depth(terrain, eye, dx, dy, dz, before, slope_x, slope_z)
+    knots[DEPTH, knot], knots[SLOPE_X, knot], knots[SLOPE_Z, knot] = t, slope_x, slope_z
+    knots[LOOKED, knot], knots[OVER, knot] = t, t * (slope_x * dx + slope_z * dz - dy)
+    facing = light[SUN_Y] - slope_x * light[SUN_X] - slope_z * light[SUN_Z]
+    facing /= math.sqrt(1.0 + slope_x * slope_x + slope_z * slope_z)
+    knots[LIGHT, knot] = min(max(light_steps(light, facing), -MOST_SHADE), MOST_SHADE)
+
+
+@kernel
+def _straighten(knots: Floats, knot: int) -> None:
+    """Take a knot for straight between its neighbours: 1 / depth is, on a plane."""
+    knots[STRAIGHT, knot] = 1.0
+    knots[LOOKED, knot] = -1.0  # it is looked up when it is needed again
+    t, t_end = knots[DEPTH, knot - 1], knots[DEPTH, knot + 1]
+    knots[DEPTH, knot] = 2.0 * t * t_end / (t + t_end)
+    knots[SLOPE_X, knot] = 0.5 * (knots[SLOPE_X, knot - 1] + knots[SLOPE_X, knot + 1])
+    knots[SLOPE_Z, knot] = 0.5 * (knots[SLOPE_Z, knot - 1] + knots[SLOPE_Z, knot + 1])
+    knots[LIGHT, knot] = 0.5 * (knots[LIGHT, knot - 1] + knots[LIGHT, knot + 1])
+
+
+@kernel
 def _trace_knots(terrain: Terrain, eye: Eye, view: View, light: Floats, row: int, knots: Floats) -> None:
-    """Depths, slopes and light at a row's knots, from those of the row before, whose depths are kept as BEFORE."""
+    """The knots of a row, from those of the row before, whose depths are kept as BEFORE."""
     cells = (view.width + KNOT - 1) // KNOT
     for knot in range(cells + 1):
-        before = knots[DEPTH, knot]
-        knots[BEFORE, knot] = before
-        if math.isinf(before):
-            continue
-        dx, dy, dz = _ray(eye, view, min(knot * KNOT, view.width) + 0.5, row + 0.5)
-        if terrain.rows == 0:
-            knots[DEPTH, knot] = meet(terrain, eye, dx, dy, dz, NEAREST)
-            continue
-        slope_x, slope_z = knots[SLOPE_X, knot], knots[SLOPE_Z, knot]
-        t, slope_x, slope_z = _next_depth(terrain, eye, dx, dy, dz, before, slope_x, slope_z)
-        knots[DEPTH, knot], knots[SLOPE_X, knot], knots[SLOPE_Z, knot] = t, slope_x, slope_z
-        if row & 1 == 0 or t > 1.2 * before:
-            facing = light[SUN_Y] - slope_x * light[SUN_X] - slope_z * light[SUN_Z]
-            facing /= math.sqrt(1.0 + slope_x * slope_x + slope_z * slope_z)
-            knots[LIGHT, knot] = min(max(light_steps(light, facing), -MOST_SHADE), MOST_SHADE)
+        knots[BEFORE, knot] = knots[DEPTH, knot]
+    for knot in range(0, cells + 1, 2):
+        _trace_knot(terrain, eye, view, light, row, knots, knot)
+    narrow = NARROW * view.fx / (2 * KNOT * terrain.per_unit) if terrain.rows > 0 else 0.0
+    for knot in range(1, cells + 1, 2):
+        knots[STRAIGHT, knot] = 0.0
+        near = knot < cells and max(knots[DEPTH, knot - 1], knots[DEPTH, knot + 1]) < narrow
+        if near and _alike(knots[DEPTH, knot - 1], knots[DEPTH, knot + 1]):
+            _straighten(knots, knot)
+        else:
+            _trace_knot(terrain, eye, view, light, row, knots, knot)
 
 
 @kernel
@@ -263,17 +297,20 @@ def trace(terrain: Terrain, eye: Eye, view: View, light: Floats, knots: Floats, 
     for k in range(view.height):
         row = view.height - 1 - k if eye.up_y >= 0.0 else k
         _trace_knots(terrain, eye, view, light, row, knots)
-        for cell in range((view.width + KNOT - 1) // KNOT):
-            at, at_end = cell * KNOT, min(cell * KNOT + KNOT, view.width)
+        right = 0
+        while right * KNOT < view.width:
+            left = right
+            right = left + (2 if knots[STRAIGHT, left + 1] else 1)
+            at, at_end = left * KNOT, min(right * KNOT, view.width)
             t, t_end, shade, shade_end = (
-                knots[DEPTH, cell],
-                knots[DEPTH, cell + 1],
-                knots[LIGHT, cell],
-                knots[LIGHT, cell + 1],
+                knots[DEPTH, left],
+                knots[DEPTH, right],
+                knots[LIGHT, left],
+                knots[LIGHT, right],
             )
-            before, before_end = knots[BEFORE, cell], knots[BEFORE, cell + 1]
+            before, before_end = knots[BEFORE, left], knots[BEFORE, right]
             along = t - before if k > 0 and t < FAR else 0.0
-            if cell > 0 and math.isinf(t) and math.isinf(t_end) and math.isinf(spans[count - 1, T]):
+            if left > 0 and math.isinf(t) and math.isinf(t_end) and math.isinf(spans[count - 1, T]):
                 spans[count - 1, END] = at_end  # more of the same sky
                 continue
             if _alike(t, t_end):
@@ -298,21 +335,22 @@ def paint(
     palette: Palette,
     pixels: NDArray[np.uint32],
     nearness: NDArray[np.float32],
+    with_nearness: bool,
 ) -> None:
-    """Paint spans and note how near each pixel is (1 / t, 0 for the sky)."""
+    """Paint spans and, if asked for, note how near each pixel is (1 / t, 0 for the sky)."""
     for k in range(len(spans)):
         span = spans[k]
         row = int(span[ROW])
         first, last = row * view.width + int(span[AT]), row * view.width + int(span[END])
-        near = nearness[first:last]
+        near = nearness[first : last if with_nearness else first]
         target = pixels[first:last]
         down = (row + 0.5 - view.cy) / view.fy
         left = (span[AT] + 0.5 - view.cx) / view.fx
         if math.isinf(span[T]):
             slope = eye.forward_y + left * eye.right_y - down * eye.up_y
+            near[:] = 0.0
             for place in range(len(target)):
                 target[place] = palette[sky_step(slope)]
-                near[place] = 0.0
                 slope += eye.right_y / view.fx
             continue
         line = _span_line(span, eye, left, (span[AT_END] + 0.5 - view.cx) / view.fx, down, surface)
