@@ -1,7 +1,7 @@
 """Named reward functions over a batch of cars; a name stands for one formula for ever, so rewards can be compared.
 
-`donkey` is gym-donkeycar's, `speed` the specification's, `race` ours, which no known driver can farm. `v1` to `v7` are versions
-that earlier work went through; they are kept to show what each pays to drivers that do not race
+`donkey` is gym-donkeycar's, `speed` the specification's, `race` ours, which no known driver can farm. `v1` to `v7` are
+versions that earlier work went through; they are kept to show what each pays to drivers that do not race
 (`evaluation/cheaters.py`, docs/rewards.md).
 
 Symbols: v speed [m/s]; closeness c = 1 - min(|cte| / max_cte, 1); e = net displacement / path length over the last
