@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from tests.simulator.worlds import drive, flat_bank, make_car, wall
 
 from rl_training.simulator.collision import build_grid
 from rl_training.simulator.lidar import LidarConfig, scan
 from rl_training.simulator.state import SUBSTEPS, CarParams
+from tests.simulator.worlds import drive, flat_bank, make_car, wall
 
 RUNS, SUBSTEPS_A_RUN = 40, 10_000
 

@@ -72,5 +72,6 @@ def test_imports_keep_their_direction(path: Path) -> None:
     "statement", ["import rl_training", "from rl_training.cli.main import build_parser; build_parser(None)"]
 )
 def test_importing_the_package_loads_neither_torch_nor_numba(statement: str) -> None:
-    check = f"{statement}; import sys; heavy = {{'torch', 'numba', 'stable_baselines3'}} & set(sys.modules); assert not heavy, heavy"
+    heavy = "{'torch', 'numba', 'stable_baselines3'} & set(sys.modules)"
+    check = f"{statement}; import sys; heavy = {heavy}; assert not heavy, heavy"
     subprocess.run([sys.executable, "-c", check], check=True)

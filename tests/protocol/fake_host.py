@@ -220,12 +220,12 @@ class Wire:
         raise TimeoutError(f"no {kind}")
 
     def until_closed(self) -> None:
-        """Read until the server hangs up; TimeoutError when it does not."""
+        """Read until the server hangs up, perhaps in the middle of a line; TimeoutError when it does not."""
         end = time.monotonic() + 10.0
-        with contextlib.suppress(EOFError, ConnectionResetError):
-            while time.monotonic() < end:
-                self.line()
-            raise TimeoutError
+        with contextlib.suppress(ConnectionResetError):
+            while self._file.readline():
+                if time.monotonic() > end:
+                    raise TimeoutError
 
     def silent_for(self, seconds: float) -> bool:
         """Whether nothing arrives for a while. Only while no line is half read."""

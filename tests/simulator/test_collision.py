@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from tests.simulator.worlds import drive, energy, flat_bank, make_car, solid, wall, world_velocity
 
 from rl_training.simulator import state as st
 from rl_training.simulator.collision import GRID_REACH, build_grid, collide_pair
 from rl_training.simulator.state import OTHER_CARS, CarParams
 from rl_training.simulator.track import SOLID_COLUMNS, WALL_COLUMNS, Shape
+from tests.simulator.worlds import drive, energy, flat_bank, make_car, solid, wall, world_velocity
 
 PARAMS = CarParams()
 AHEAD = flat_bank([wall(-300.0, 10.0, 300.0, 10.0, name=7)])  # across the way at z = 10

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.simulator.worlds import flat_bank, make_car, solid, wall
 
 from rl_training.simulator import state as st
 from rl_training.simulator.lidar import NO_HIT, LidarConfig, hit_solid, hit_wall, scan
 from rl_training.simulator.state import CarParams
 from rl_training.simulator.track import Shape
+from tests.simulator.worlds import flat_bank, make_car, solid, wall
 
 LEVEL = LidarConfig(offset_y=0.0, offset_z=0.0, deg_ang_down=0.0, num_sweeps_levels=1)
 NOBODY = np.zeros((0, st.STATE_COLUMNS))

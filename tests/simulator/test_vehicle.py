@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from tests.simulator.worlds import drive, energy, flat_bank, make_car, world_velocity
 
 from rl_training.simulator import state as st
 from rl_training.simulator.state import CarParams
 from rl_training.simulator.vehicle import small_rotation, torque_curve
+from tests.simulator.worlds import drive, energy, flat_bank, make_car, world_velocity
 
 FLAT = flat_bank()
 ICE = flat_bank(zones=[(0.0, 0.0, 0.0, 1e6, 1e6, 0.03)])

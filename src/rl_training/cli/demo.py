@@ -43,7 +43,8 @@ def run(args: argparse.Namespace) -> int:
     from rl_training.report.track_sheet import save_contact_sheet
     from rl_training.simulator.track_file import load_track, track_names
 
-    console.print(f"     picture: {save_contact_sheet([load_track(name) for name in track_names()], out / 'tracks.png')}")
+    sheet = save_contact_sheet([load_track(name) for name in track_names()], out / "tracks.png")
+    console.print(f"     picture: {sheet}")
     console.print("Next: donkey-rl tracks list | donkey-rl train --help | donkey-rl sim --help")
     return 0 if lapped else 1
 

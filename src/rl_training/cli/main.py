@@ -38,9 +38,17 @@ COMMANDS: dict[str, tuple[str, str]] = {
 EPILOG = """examples:
   donkey-rl tracks list
   donkey-rl tracks show mini_monaco --out mini_monaco.png
-  donkey-rl drive --track mini_monaco --driver pursuit --laps 3 --gif lap.gif
+  donkey-rl drive --track mini_monaco --driver pursuit --laps 3 --film lap.gif
 
 `donkey-rl COMMAND --help` explains one command, with examples."""
+
+
+class _CommandList(argparse.RawDescriptionHelpFormatter):
+    """Puts every summary beside its command; argparse forgets the commands' own indent and breaks after long names."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        self._action_max_length = 4 + max(map(len, COMMANDS))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -57,7 +65,7 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         prog="donkey-rl",
         description="Cars that learn to drive from their camera, and the loop that makes a champion of one.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_CommandList,
     )
     parser.add_argument("--version", action="version", version=f"donkey-rl {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)

@@ -28,7 +28,9 @@ def captioned(frame: Frame, text: str) -> Frame:
     picture[height - band :] //= 3
     (natural, _), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, 1.0, 1)
     scale = min(band / 30.0, (width - 8) / max(natural, 1))
-    cv2.putText(picture, text, (4, height - band // 4), cv2.FONT_HERSHEY_SIMPLEX, scale, (255, 255, 255), 1, cv2.LINE_AA)
+    cv2.putText(
+        picture, text, (4, height - band // 4), cv2.FONT_HERSHEY_SIMPLEX, scale, (255, 255, 255), 1, cv2.LINE_AA
+    )
     return picture
 
 

@@ -20,7 +20,7 @@ from rl_training.simulator.world import World
 
 matplotlib.use("Agg")
 
-from matplotlib import pyplot as plt  # noqa: E402 (the backend is chosen first)
+from matplotlib import pyplot as plt
 
 
 def view_at(track: Track, share: float = 0.0, width: int = 320, height: int = 240) -> NDArray[np.uint8]:
@@ -28,7 +28,9 @@ def view_at(track: Track, share: float = 0.0, width: int = 320, height: int = 24
     world = World(1)
     world.load(0, prepare(track))
     world.dress(0)
-    camera = StackedCamera(world, ObservationSpec(width, height, camera_width=width, camera_height=height), CameraSpec())
+    camera = StackedCamera(
+        world, ObservationSpec(width, height, camera_width=width, camera_height=height), CameraSpec()
+    )
     camera.dress(0, faithful(track))
     if share == 0.0:
         world.place_at_start(0)

@@ -8,6 +8,7 @@ hide each other, and are hidden by hills, by nearness (1 / depth).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,10 +74,12 @@ def _leaves() -> NDArray[np.int8]:
     """(2, 44, 45) changes of shade on a crown, by t and s: lit from one side, and in [1] with leaves."""
     s, t = (np.arange(45) + 0.5) / 45.0, (np.arange(44) + 0.5) / 44.0
     lit = 4.5 * (t[:, None] - 0.45) - 3.0 * (s - 0.4)
+    speckle: Callable[[int, int], int] = _speckle.py_func  # type: ignore[attr-defined]  # what numba compiled
     with np.errstate(over="ignore"):  # the hash is meant to wrap
-        leaves = [[_speckle.py_func(i, j) for i in range(9)] for j in range(11)]
+        leaves = [[speckle(i, j) for i in range(9)] for j in range(11)]
     spots = np.repeat(np.repeat(np.array(leaves), 4, axis=0), 5, axis=1)
-    return np.floor(np.stack((lit, lit + 1.1 * spots - 1.6))).astype(np.int8)
+    changes: NDArray[np.int8] = np.floor(np.stack((lit, lit + 1.1 * spots - 1.6))).astype(np.int8)
+    return changes
 
 
 _LEAVES = _leaves()
@@ -180,6 +183,15 @@ def _across(face: Floats, eye: Eye) -> tuple[float, float, float, float, float, 
 
 
 @kernel
+def _on_picture(eye: Eye, view: View, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """The dot product of a vector with the ray of a pixel: of the first pixel, its step a column, its step a row."""
+    column = (x * eye.right_x + y * eye.right_y + z * eye.right_z) / view.fx
+    row = -(x * eye.up_x + y * eye.up_y + z * eye.up_z) / view.fy
+    ahead = x * eye.forward_x + y * eye.forward_y + z * eye.forward_z
+    return ahead + (0.5 - view.cx) * column + (0.5 - view.cy) * row, column, row
+
+
+@kernel
 def _fill(
     face: Floats,
     eye: Eye,
@@ -197,22 +209,17 @@ def _fill(
     inverse = 1.0 / distance
     x, y, z = face[OX] - eye.x, face[OY] - eye.y, face[OZ] - eye.z
     s0, t0 = ax * x + ay * y + az * z, bx * x + by * y + bz * z
-    step = 1.0 / view.fx
-    near_step = (nx * eye.right_x + ny * eye.right_y + nz * eye.right_z) * inverse * step
-    s_step = (ax * eye.right_x + ay * eye.right_y + az * eye.right_z) * step
-    t_step = (bx * eye.right_x + by * eye.right_y + bz * eye.right_z) * step
+    near_0, near_step, near_down = _on_picture(eye, view, nx * inverse, ny * inverse, nz * inverse)
+    s_0, s_step, s_down = _on_picture(eye, view, ax, ay, az)
+    t_0, t_step, t_down = _on_picture(eye, view, bx, by, bz)
     ramp = int(face[RAMP]) % PALETTE_SIZE
     change = int(face[RAMP_ALT]) % PALETTE_SIZE - ramp
     pattern, light = int(face[PATTERN]), NEUTRAL_SHADE + math.floor(face[SHADE] + 0.5)
     cell = max(face[LENGTH], face[HEIGHT]) if pattern == LEAVES else 2.0
     for row in range(rows[0], rows[1]):
         start, end = columns[row]
-        across, down = (start + 0.5 - view.cx) * step, (row + 0.5 - view.cy) / view.fy
-        dx = eye.forward_x + across * eye.right_x - down * eye.up_x
-        dy = eye.forward_y + across * eye.right_y - down * eye.up_y
-        dz = eye.forward_z + across * eye.right_z - down * eye.up_z
-        near = (nx * dx + ny * dy + nz * dz) * inverse
-        s_ray, t_ray = ax * dx + ay * dy + az * dz, bx * dx + by * dy + bz * dz
+        near = near_0 + start * near_step + row * near_down
+        s_ray, t_ray = s_0 + start * s_step + row * s_down, t_0 + start * t_step + row * t_down
         fine = near * view.fx * cell > 12.0
         for place in range(row * view.width + start, row * view.width + end):
             if near * _BIAS > nearness[place]:
@@ -242,15 +249,11 @@ def _darken(
     if abs(distance) < 1e-9:
         return
     inverse = _SHADOW_BIAS / distance
-    step = 1.0 / view.fx
-    near_step = np.float32((nx * eye.right_x + ny * eye.right_y + nz * eye.right_z) * inverse * step)
+    near_0, near_column, near_down = _on_picture(eye, view, nx * inverse, ny * inverse, nz * inverse)
+    near_step = np.float32(near_column)
     for row in range(rows[0], rows[1]):
         start, end = columns[row]
-        across, down = (start + 0.5 - view.cx) * step, (row + 0.5 - view.cy) / view.fy
-        dx = eye.forward_x + across * eye.right_x - down * eye.up_x
-        dy = eye.forward_y + across * eye.right_y - down * eye.up_y
-        dz = eye.forward_z + across * eye.right_z - down * eye.up_z
-        near = np.float32((nx * dx + ny * dy + nz * dz) * inverse)
+        near = np.float32(near_0 + start * near_column + row * near_down)
         first = row * view.width
         here, before = pixels[first + start : first + end], nearness[first + start : first + end]
         for k in range(len(here)):

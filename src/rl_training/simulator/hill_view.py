@@ -39,7 +39,7 @@ ROW, AT, T, SHADE, AT_END, T_END, SHADE_END, END, ALONG = range(9)
 SPAN_COLUMNS = 9
 
 # Rows of the knots' array: depth here and in the row before; slopes and light of the ground, the depth where they were
-# looked up, how high the eye stands over that piece of ground continued as a plane; 1 = straight between its neighbours.
+# looked up, how high the eye stands over that piece of ground continued as a plane; 1 = straight between neighbours.
 DEPTH, BEFORE, SLOPE_X, SLOPE_Z, LIGHT, LOOKED, OVER, STRAIGHT = range(8)
 KNOT_ROWS = 8
 

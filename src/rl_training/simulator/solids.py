@@ -191,11 +191,13 @@ def _in_sight(eye: Eye, view: View, x: float, y: float, z: float, radius: float,
     depth = max(depth, 0.0)
     right = x * eye.right_x + y * eye.right_y + z * eye.right_z
     widest = max(view.cx, view.width - view.cx) / view.fx
-    if abs(right) > widest * depth + radius * (1.0 + widest):
+    if abs(right) > widest * depth + radius * math.sqrt(1.0 + widest * widest):
         return False
     up = x * eye.up_x + y * eye.up_y + z * eye.up_z
     above, below = view.cy / view.fy, (view.height - view.cy) / view.fy
-    return -below * depth - radius * (1.0 + abs(below)) <= up <= above * depth + radius * (1.0 + abs(above))
+    if up > above * depth + radius * math.sqrt(1.0 + above * above):
+        return False
+    return up >= -below * depth - radius * math.sqrt(1.0 + below * below)
 
 
 @kernel
@@ -370,7 +372,8 @@ def _far_shadow(eye: Eye, view: View, solid: Floats) -> float:
     """Depth at which a solid's shadow, seen so low over the ground, is too small or too flat to be drawn."""
     high = view.fy * max(eye.y - solid[SOLID_BASE], 1.0) * (solid[SOLID_HEIGHT] + solid[SOLID_HALF_X])
     wide = 2.0 * view.fx * (solid[SOLID_HALF_X] + solid[SOLID_HALF_Z])
-    return min(FAR_SHADOW, math.sqrt(high / SMALLEST), (high * wide / SMALLEST) ** (1.0 / 3.0))
+    limit: float = min(FAR_SHADOW, math.sqrt(high / SMALLEST), (high * wide / SMALLEST) ** (1.0 / 3.0))
+    return limit
 
 
 @kernel
@@ -394,7 +397,7 @@ def _collect_solids(
             solid[SOLID_HALF_Z],
             solid[SOLID_HEIGHT],
         )
-        radius = half_x + half_z + 0.5 * height
+        radius = 1.15 * math.sqrt(half_x * half_x + half_z * half_z + 0.25 * height * height)
         if not _in_sight(eye, view, x, solid[SOLID_BASE] + 0.5 * height, z, radius, FAR_SOLID):
             continue
         shape, material = int(solid[SOLID_SHAPE]), int(solid[SOLID_MATERIAL])

@@ -129,7 +129,7 @@ class HeightField:
 
 @dataclass(frozen=True)
 class Light:
-    """Sun and sky. ``direction`` points from the sun to the ground; colours are RGB 0–255, ``sun`` and ``ambient`` factors."""
+    """Sun and sky. ``direction`` points from the sun to the ground; colours RGB 0–255; ``sun``, ``ambient`` factors."""
 
     direction: tuple[float, float, float] = (-0.32, -0.77, 0.56)
     color: tuple[float, float, float] = (253, 247, 232)
