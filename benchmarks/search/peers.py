@@ -41,7 +41,8 @@ def ours(problem: Problem, seed: int, trials: int) -> Play:
         params = suggest(problem.space, observations, [], seed).params
         tried.append(problem.space.encode(params))
         observations.append(Observation(params, problem.observe(tried[-1], luck)))
-    return Play(tried, problem.space.encode(recommend(problem.space, observations).params))
+    best = recommend(problem.space, observations)
+    return Play(tried, tried[0] if best is None else problem.space.encode(best.params))
 
 
 def random(problem: Problem, seed: int, trials: int) -> Play:
@@ -160,3 +161,6 @@ PEERS: dict[str, Peer] = {
     "botorch-logei": botorch_logei,
     "hebo": hebo,
 }
+
+# What must be importable to play a peer; both others play with numpy alone.
+NEEDS = {name: name.split("-")[0] for name in PEERS if name not in ("ours", "random")}

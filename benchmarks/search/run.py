@@ -1,19 +1,24 @@
 """Plays peers against problems, and tables who finds what in how many trials.
 
-    python benchmarks/search/run.py play --set standard --peers ours optuna-tpe --seeds 20
-    python benchmarks/search/run.py table --set standard [--json]
+    donkey-rl bench search [play|table] [--set noisy|exact|checking|…] [--peers ours optuna-tpe …] [--seeds 3] [--json]
 
 `play` appends one line per (problem, peer, seed) to the results file and skips those that are there, so it can be
 stopped and started at will, and several may run side by side on different peers. `table` compares `ours` with each peer
-on the runs both have: mean normalised regret, paired difference with its standard error, wins and losses.
+on the runs both have: mean normalised regret, paired difference with its standard error, wins and losses. Without
+either word, both are done in turn. Peers that this Python lacks are played by the one of `.venv-peers`, which
+`benchmarks/search/peers.sh` makes.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
+import os
+import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +27,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 import numpy as np
 import numpy.typing as npt
 from families import generated
-from peers import PEERS
+from peers import NEEDS, PEERS
 from problems import Problem, standard
 
+from rl_training.errors import DonkeyRLError, UsageError
+
 Key = tuple[str, str, int]
+
+HERE = Path(__file__).resolve()
+PEERS_PYTHON = HERE.parents[2] / ".venv-peers" / "bin" / "python"
+CHEAP = ["ours", "random", "optuna-tpe", "optuna-cma"]  # a second a run or less
 
 
 def problem_set(name: str) -> dict[str, Problem]:
@@ -35,32 +46,63 @@ def problem_set(name: str) -> dict[str, Problem]:
 
 
 def load(path: Path, trials: int) -> dict[Key, dict[str, Any]]:
+    """Rows of studies of this many trials; a torn last line, of a run that was killed, does not count."""
     lines = path.read_text().splitlines() if path.exists() else []
-    rows = [json.loads(line) for line in lines if line.endswith("}")]
-    return {(row["problem"], row["peer"], row["seed"]): row for row in rows if row["trials"] == trials}
+    try:
+        rows = [json.loads(line) for line in lines if line.endswith("}")]
+        return {(row["problem"], row["peer"], row["seed"]): row for row in rows if row["trials"] == trials}
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{path} is not a results file of this benchmark; name another with --results.") from error
+
+
+def is_here(peer: str) -> bool:
+    """Whether this Python has what the peer needs."""
+    return NEEDS.get(peer) is None or importlib.util.find_spec(NEEDS[peer]) is not None
 
 
 def play(args: argparse.Namespace) -> None:
+    args.results.parent.mkdir(parents=True, exist_ok=True)
+    away = [peer for peer in args.peers if not is_here(peer)]
+    if away and (not PEERS_PYTHON.exists() or Path(sys.prefix) == PEERS_PYTHON.parents[1]):
+        raise UsageError(
+            f"This Python lacks what {', '.join(away)} needs; benchmarks/search/peers.sh makes one that has it."
+        )
     problems = problem_set(args.set)
     for seed in range(args.first_seed, args.first_seed + args.seeds):
         for name, problem in problems.items():
             for peer in args.peers:
-                if (name, peer, seed) in load(args.results, args.trials):
-                    continue
-                start = time.process_time()
-                game = PEERS[peer](problem, seed, args.trials)
-                row = {
-                    "problem": name,
-                    "peer": peer,
-                    "seed": seed,
-                    "trials": args.trials,
-                    "regret": problem.regret(game.chosen),
-                    "regret_best_tried": min(problem.regret(u) for u in game.tried),
-                    "cpu_seconds": round(time.process_time() - start, 3),
-                }
-                with args.results.open("a") as stream:
-                    stream.write(json.dumps(row) + "\n")
-                print(f"{name:16s} {peer:14s} seed {seed:3d}  regret {row['regret']:.3f}", flush=True)
+                if peer not in away and (name, peer, seed) not in load(args.results, args.trials):
+                    play_one(problem, peer, seed, args)
+        if away:
+            play_away(away, seed, args)
+
+
+def play_one(problem: Problem, peer: str, seed: int, args: argparse.Namespace) -> None:
+    start = time.process_time()
+    game = PEERS[peer](problem, seed, args.trials)
+    row = {
+        "problem": problem.name,
+        "peer": peer,
+        "seed": seed,
+        "trials": args.trials,
+        "regret": problem.regret(game.chosen),
+        "regret_best_tried": min(problem.regret(u) for u in game.tried),
+        "cpu_seconds": round(time.process_time() - start, 3),
+    }
+    with args.results.open("a") as stream:
+        stream.write(json.dumps(row) + "\n")
+    print(f"{problem.name:16s} {peer:14s} seed {seed:3d}  regret {row['regret']:.3f}", file=sys.stderr, flush=True)
+
+
+def play_away(peers: list[str], seed: int, args: argparse.Namespace) -> None:
+    """One seed of the peers that live in the other environment, by this script under its Python."""
+    words = [str(PEERS_PYTHON), str(HERE), "play", "--set", args.set, "--trials", str(args.trials)]
+    words += ["--results", str(args.results), "--first-seed", str(seed), "--seeds", "1", "--peers", *peers]
+    done = subprocess.run(words, env={**os.environ, "PYTHONPATH": str(HERE.parents[2] / "src")}, check=False)
+    if done.returncode:
+        raise DonkeyRLError(
+            f"The Python of .venv-peers ended with code {done.returncode} while playing {', '.join(peers)}."
+        )
 
 
 def record(difference: npt.NDArray[np.float64]) -> list[int]:
@@ -123,6 +165,8 @@ def table(args: argparse.Namespace) -> None:
     rows = load(args.results, args.trials)
     comparisons = [compare(rows, names, peer, args.metric) for peer in args.peers]
     comparisons = sorted((c for c in comparisons if c["runs"]), key=lambda c: c["mean"])
+    if not comparisons:
+        raise UsageError(f"{args.results} holds no run of set '{args.set}' with {args.trials} trials; play some first.")
     ranks = mean_ranks(comparisons, names)
     if args.json:
         result = {"set": args.set, "metric": args.metric, "mean_ranks": ranks, "peers": comparisons}
@@ -144,20 +188,33 @@ def table(args: argparse.Namespace) -> None:
         print(f"| {n} | " + " | ".join(cells) + " |")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["play", "table"])
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="donkey-rl bench search", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("command", nargs="?", choices=["play", "table"], help="only this half")
     parser.add_argument("--set", choices=["standard", "noisy", "exact", "tuning", "checking"], default="noisy")
-    parser.add_argument("--peers", nargs="+", choices=list(PEERS), default=list(PEERS))
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--first-seed", type=int, default=100)
-    parser.add_argument("--trials", type=int, default=50)
+    parser.add_argument("--peers", nargs="+", choices=list(PEERS), help=f"which ({' '.join(CHEAP)}; table: all)")
+    parser.add_argument("--seeds", type=int, default=3, help="how many (3)")
+    parser.add_argument("--first-seed", type=int, default=200, help="the first of them (200)")
+    parser.add_argument("--trials", type=int, default=50, help="trials of a study (50)")
     parser.add_argument("--metric", choices=["regret", "regret_best_tried"], default="regret")
-    parser.add_argument("--results", type=Path, required=True, help="a JSONL file outside the repository")
-    parser.add_argument("--json", action="store_true")
-    args = parser.parse_args()
-    (play if args.command == "play" else table)(args)
+    parser.add_argument("--results", type=Path, default=Path("runs/bench-search.jsonl"), help="where runs are kept")
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    args = parser.parse_args(arguments)
+    for name, least in (("seeds", 1), ("first_seed", 0), ("trials", 5)):
+        if getattr(args, name) < least:
+            raise UsageError(f"--{name.replace('_', '-')} must be {least} or more, got {getattr(args, name)}.")
+    if args.command != "table":
+        play(argparse.Namespace(**{**vars(args), "peers": args.peers or CHEAP}))
+    if args.command != "play":
+        table(argparse.Namespace(**{**vars(args), "peers": args.peers or list(PEERS)}))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        raise SystemExit(main(sys.argv[1:]))
+    except DonkeyRLError as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        raise SystemExit(problem.exit_code) from None
