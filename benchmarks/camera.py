@@ -1,4 +1,6 @@
-"""Microseconds per frame by view and kind of track, of baking and palettes. Run: python -m benchmarks.camera
+"""Microseconds per frame by view and kind of track, of baking and palettes.
+
+    donkey-rl bench camera [--json]
 
 Process time of one thread, the best of many short runs. Next to each frame stands the share of it that writing and
 reading its pixels once would take at the speed this machine copies memory: how far drawing is from that limit.
@@ -6,6 +8,9 @@ reading its pixels once would take at the speed this machine copies memory: how 
 
 from __future__ import annotations
 
+import argparse
+import json
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_training.cli.console import console, table
 from rl_training.simulator.bank import Bank
 from rl_training.simulator.camera import OTHER_COLUMNS, Scratch, draw
 from rl_training.simulator.ground import height_at
@@ -89,31 +95,53 @@ def copy_rate() -> float:
     return 2.0 * source.nbytes * 100 / best(lambda: [np.copyto(target, source) for _ in range(100)])
 
 
-def main() -> None:
-    """Print the figures."""
+def measure() -> dict[str, Any]:
+    """Copy rate [bytes/s], by track and view (seconds per frame, share of the limit), baking and palette [s], bytes."""
     rate = copy_rate()
-    print(f"copying memory: {rate / 1e9:.1f} GB/s")
-    print(f"{'us per frame (share of the limit)':34s}" + "".join(f"{name:>20s}" for name in VIEWS))
+    frames: dict[str, dict[str, tuple[float, float]]] = {}
     for name in ("random", *track_names()):
         track = random_road(0) if name == "random" else load_track(name)
         slots = TrackBank(1)
         slots.put(0, prepare(track))
-        cells = []
-        for view in VIEWS.values():
+        frames[name] = {}
+        for label, view in VIEWS.items():
             seconds = frame_time(track, view, slots.bank)
             touched = 4 * view.width * view.height * 2 + int(np.prod(view.shape))
-            cells.append(f"{1e6 * seconds:10.1f} ({touched / rate / seconds:4.0%})")
-        print(f"{name:34s}" + "".join(f"{cell:>20s}" for cell in cells))
+            frames[name][label] = seconds, touched / rate / seconds
     roads = [random_road(seed) for seed in range(8)]
-    for road in roads[:3]:
-        print(f"bake a random road of {road.length:.0f} u: {1e3 * best(lambda road=road: bake(road)):.2f} ms")
-    print(f"palette: {1e6 * best(lambda: palette(roads[0].colors, roads[0].light)):.0f} us")
     slots = TrackBank(8)
     for k, road in enumerate(roads):
         slots.put(k, prepare(road))
-    table = palette(roads[0].colors, roads[0].light)
-    print(f"memory: {slots.nbytes / 8e6:.2f} MB a road, {table.nbytes / 1e6:.2f} MB a palette")
+    return {
+        "copy_rate": rate,
+        "frames": frames,
+        "bake": {f"{road.length:.0f} u": best(lambda road=road: bake(road)) for road in roads[:3]},
+        "palette": best(lambda: palette(roads[0].colors, roads[0].light)),
+        "road_bytes": slots.nbytes / 8,
+        "palette_bytes": palette(roads[0].colors, roads[0].light).nbytes,
+    }
+
+
+def main(argv: list[str]) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="donkey-rl bench camera", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    args = parser.parse_args(argv)
+    found = measure()
+    if args.json:
+        print(json.dumps(found, indent=2))
+        return 0
+    grid = table("µs per frame (share of the limit)", "track", *VIEWS)
+    for name, cells in found["frames"].items():
+        grid.add_row(name, *(f"{1e6 * seconds:.1f} ({share:4.0%})" for seconds, share in cells.values()))
+    console.print(grid)
+    console.print(f"The limit: this machine copies {found['copy_rate'] / 1e9:.1f} GB/s.")
+    for length, seconds in found["bake"].items():
+        console.print(f"Bake a random road of {length}: {1e3 * seconds:.2f} ms.")
+    console.print(f"Palette: {1e6 * found['palette']:.0f} µs.")
+    console.print(f"Memory: {found['road_bytes'] / 1e6:.2f} MB a road, {found['palette_bytes'] / 1e6:.2f} MB a palette.")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main(sys.argv[1:]))

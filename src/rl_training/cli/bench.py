@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib.util
 import sys
 from pathlib import Path
@@ -27,16 +28,17 @@ def run(args: argparse.Namespace) -> int:
     folder = Path(rl_training.__file__).parents[2] / "benchmarks"
     scripts = {path.stem: path for path in sorted(folder.glob("*.py"))}
     scripts.update({path.parent.name: path for path in sorted(folder.glob("*/run.py"))})
-    if not scripts:
+    benches = {name: line for name, path in scripts.items() if (line := _what_it_measures(path)) is not None}
+    if not benches:
         raise UsageError("The benchmarks do not come with the package; run this in a checkout of the repository.")
     if args.name == "list":
-        print("\n".join(scripts))
+        width = max(map(len, benches))
+        print("\n".join(f"{name:{width}}  {line}" for name, line in sorted(benches.items())))
         return 0
-    if args.name not in scripts:
-        raise UsageError(f"There is no benchmark '{args.name}'.{did_you_mean(args.name, scripts)}")
-    script = scripts[args.name]
+    if args.name not in benches:
+        raise UsageError(f"There is no benchmark '{args.name}'.{did_you_mean(args.name, benches)}")
     sys.path.insert(0, str(folder.parent))  # benchmarks may share helpers: `from benchmarks.… import …`
-    spec = importlib.util.spec_from_file_location(f"benchmarks.{args.name}", script)
+    spec = importlib.util.spec_from_file_location(f"benchmarks.{args.name}", scripts[args.name])
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -44,3 +46,12 @@ def run(args: argparse.Namespace) -> int:
     spec.loader.exec_module(module)
     code: int = module.main(args.arguments)
     return code
+
+
+def _what_it_measures(script: Path) -> str | None:
+    """The first line of a script's docstring; None for one without a `main(argv)`, such as a helper of others."""
+    tree = ast.parse(script.read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == "main" and node.args.args:
+            return (ast.get_docstring(tree) or "").partition("\n")[0]
+    return None
