@@ -139,7 +139,9 @@ def main(argv: list[str]) -> int:
     for length, seconds in found["bake"].items():
         console.print(f"Bake a random road of {length}: {1e3 * seconds:.2f} ms.")
     console.print(f"Palette: {1e6 * found['palette']:.0f} µs.")
-    console.print(f"Memory: {found['road_bytes'] / 1e6:.2f} MB a road, {found['palette_bytes'] / 1e6:.2f} MB a palette.")
+    console.print(
+        f"Memory: {found['road_bytes'] / 1e6:.2f} MB a road, {found['palette_bytes'] / 1e6:.2f} MB a palette."
+    )
     return 0
 
 

@@ -205,6 +205,17 @@ def test_an_image_that_claims_to_be_huge_is_refused() -> None:
             images.decode(bytes(data))
 
 
+def test_a_png_with_a_chunk_longer_than_the_file_is_refused_before_it_is_decoded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """OpenCV makes room for what a chunk claims to be: gigabytes, and seconds, for 69 bytes."""
+    data = bytearray(images.encode(np.zeros((8, 8, 3), np.uint8), "PNG"))
+    data[data.index(b"IDAT") - 4] = 0xD1
+    monkeypatch.setattr(images.cv2, "imdecode", lambda *_: pytest.fail("OpenCV was asked"))
+    with pytest.raises(ProtocolError, match="damaged"):
+        images.decode(bytes(data))
+
+
 @pytest.mark.parametrize("damage", [b"", b"\x00" * 30, b"\x89PNG\r\n\x1a\n" + b"\x00" * 40, b"\xff\xd8" + b"a" * 50])
 def test_what_is_no_image_is_refused(damage: bytes) -> None:
     with pytest.raises(ProtocolError, match="neither JPG, PNG nor TGA"):

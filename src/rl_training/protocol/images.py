@@ -57,8 +57,10 @@ def decode(data: bytes) -> Image:
 
 
 def _decode_with_opencv(data: bytes) -> Image | None:
-    width, height = _jpeg_size(data) if data.startswith(_JPEG_MAGIC) else _png_size(data)
-    if not 0 < width * height <= MOST_PIXELS:  # a damaged header may ask for gigabytes
+    is_jpeg = data.startswith(_JPEG_MAGIC)
+    width, height = _jpeg_size(data) if is_jpeg else _png_size(data)
+    # A damaged header may ask for gigabytes of pixels, a damaged chunk of a PNG for gigabytes of itself.
+    if not 0 < width * height <= MOST_PIXELS or not (is_jpeg or _png_is_whole(data)):
         return None
     try:
         bgr = cv2.imdecode(np.frombuffer(data, dtype=np.uint8), cv2.IMREAD_COLOR)
@@ -80,6 +82,17 @@ def _decode_tga(data: bytes) -> Image | None:
 
 def _png_size(data: bytes) -> tuple[int, int]:
     return struct.unpack_from(">II", data, 16) if len(data) >= 24 else (0, 0)  # type: ignore[return-value]
+
+
+def _png_is_whole(data: bytes) -> bool:
+    """Whether chunk follows chunk to the last one, each as long as it says."""
+    place = 8
+    while place + 12 <= len(data):
+        length, kind = struct.unpack_from(">I4s", data, place)
+        place += 12 + length
+        if kind == b"IEND":
+            return place <= len(data)
+    return False
 
 
 def _jpeg_size(data: bytes) -> tuple[int, int]:

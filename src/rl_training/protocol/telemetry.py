@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -81,6 +82,7 @@ _RENAMED = {"active_node": "activeNode", "total_nodes": "totalNodes"}
 _EXTRAS = ("progress", "furthest", "road_length", "road_ends", "laps", "last_lap_time", "road_offset")
 _INTEGERS = {"active_node", "total_nodes", "road_ends", "laps"}
 _NOT_SCALAR = {"image", "image_b", "lidar", "old_units"}
+_READERS: dict[str, Callable[[Any, str], Any]] = {"hit": read_text, **dict.fromkeys(_INTEGERS, read_integer)}
 # (attribute, name on the wire), in order; the two before the images first.
 _SCALARS = tuple(
     (field.name, _RENAMED.get(field.name, field.name))
@@ -134,14 +136,8 @@ def read_telemetry(raw: RawMessage) -> Telemetry:
     values: dict[str, Any] = {}
     for attribute, name in _SCALARS:
         value = raw.get(name)
-        if value is None:
-            continue
-        if name == "hit":
-            values[attribute] = read_text(value, name)
-        elif attribute in _INTEGERS:
-            values[attribute] = read_integer(value, name)
-        else:
-            values[attribute] = read_number(value, name)
+        if value is not None:
+            values[attribute] = _READERS.get(attribute, read_number)(value, name)
     if "odom" in raw:
         _convert_old_release(raw["odom"], values)
     second = raw.get("image_b") or raw.get("imageb")
