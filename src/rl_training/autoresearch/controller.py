@@ -30,6 +30,7 @@ from rl_training.autoresearch.champion import (
     reign,
     reward_to_beat,
 )
+from rl_training.autoresearch.fidelity import to_promote
 from rl_training.autoresearch.job import Task
 from rl_training.autoresearch.ledger import Comparable, Ledger, Record, observations, select
 from rl_training.autoresearch.lock import StudyLock
@@ -56,6 +57,7 @@ class Options:
     longest_pause: float = 60.0  # [s] between trials while the simulator is away
     publish_every: int = 10
     give_up_after: int = 20  # failures in a row; 0: never
+    longest: int = 0  # [env steps] to which good trials may be trained on; 0: none is
     sweep: bool = False  # write the base sweep's ledger, not the search's
 
 
@@ -193,10 +195,26 @@ class Controller:
                 return Task(trial, champion.record.params, seed, now, champion.record.trial, str(model)), None
         if self._done + sum(task.retest_of is None for task in running) >= self._options.trials:
             return Task(trial, {}, seed, now), Finished(f"All {self._options.trials} trials are done.")
+        longer = self._longer_training(trial, now)
+        if longer is not None:
+            return longer, Proposal(longer.params, f"trial {longer.continues} goes on")
         known = observations(record for record in records if not self._strategy.why_not(record.params))
         proposal = self._strategy.next(known, [task.params for task in running], self._options.seed)
         params = {} if isinstance(proposal, Finished) else proposal.params
         return Task(trial, params, seed, now), proposal
+
+    def _longer_training(self, trial: int, now: str) -> Task | None:
+        """The best short trial, with a larger budget; None while none deserves it."""
+        records = select(self._ledger.records, self._comparable)[0]
+        running = [task.continues for task in self._pool.running]
+        found = to_promote(records, running, self._options.longest) if self._options.longest else None
+        if found is None:
+            return None
+        origin, steps = found
+        assert origin.model_path is not None
+        folder = (self._study.root / origin.model_path).parent
+        params = {**origin.params, "timesteps": steps}
+        return Task(trial, params, origin.seed, now, continues=origin.trial, origin=str(folder))
 
     @property
     def _done(self) -> int:
@@ -277,6 +295,7 @@ class Controller:
             model_sha256=outcome.model_sha256,
             verdict=verdict,
             retest_of=task.retest_of,
+            continues=task.continues,
             fresh_reward=outcome.fresh_reward,
             interrupted=outcome.interrupted,
             extra=outcome.extra,

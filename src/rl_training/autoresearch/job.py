@@ -7,6 +7,7 @@ Files of a run folder that the loop reads and writes; the trial adds its own bes
     task.json      what to do, written before the process starts
     process.json   who does it: pid and start time
     retest.json    fresh_reward, of a retest
+    stopped.json   stopped_at and reason, of a trial that ended early by its learning curve
     result.json    run_status, mean_reward, std_reward, `model` (its file, model.zip unless said), sha256 of the models
                    by file, and whatever else the trial reports: the last thing written
     model.zip      the policy
@@ -42,13 +43,17 @@ class TrialRunner(Protocol):
     def train(self, params: dict[str, Any], folder: Path, seed: int) -> None:
         """Train with ``params``; write the model, then ``result.json``, into ``folder``."""
 
+    def extend(self, params: dict[str, Any], folder: Path, seed: int, origin: Path) -> None:
+        """As `train`, from the end of the training in the run folder ``origin``."""
+
     def evaluate(self, model: Path, seed: int) -> float:
         """Mean reward of a saved model over episodes that ``seed`` makes new."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What one trial is to do. ``retest_model`` is the model, of trial ``retest_of``, that is evaluated first."""
+    """What one trial is to do. ``retest_model`` is the model, of trial ``retest_of``, that is evaluated first;
+    ``origin`` the run folder, of trial ``continues``, whose training is taken further."""
 
     trial: int
     params: dict[str, Any]
@@ -56,6 +61,8 @@ class Task:
     timestamp: str
     retest_of: int | None = None
     retest_model: str | None = None
+    continues: int | None = None
+    origin: str | None = None
 
     def save(self, folder: Path) -> None:
         write_json(folder / "task.json", asdict(self))
@@ -82,7 +89,10 @@ def run_job(runner: TrialRunner, task: Task, folder: Path, threads: int, memory_
         if task.retest_model is not None:
             fresh = runner.evaluate(Path(task.retest_model), task.seed)
             write_json(folder / "retest.json", {"fresh_reward": float(fresh)})
-        runner.train(dict(task.params), folder, task.seed)
+        if task.origin is not None:
+            runner.extend(dict(task.params), folder, task.seed, Path(task.origin))
+        else:
+            runner.train(dict(task.params), folder, task.seed)
     except Exception as error:  # whatever a trial raises is its result
         traceback.print_exc()
         if not (folder / "result.json").exists():

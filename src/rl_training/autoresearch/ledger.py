@@ -17,6 +17,8 @@ What a study knows (observations, champion, next number) is folded from these li
     verdict           retest: crowned, and still to be tested; keep, discard: what this retest says of trial `retest_of`
     retest_of, fresh_reward   of a retest: which trial, and the reward of that trial's model on fresh seeds
     interrupted       ended by us or with its controller, so that it says nothing of its setting
+    continues         trial whose training this one took further (see fidelity.py)
+    extra             what the trial reported; `stopped_at`, of one that was stopped early: the steps it was trained
 
 Only the unfinished last line that a crash may leave is ever cut off; it is kept in ``….jsonl.rejected``, with a copy of
 every line that is not a record.
@@ -62,6 +64,7 @@ class Record:
     retest_of: int | None = None
     fresh_reward: float | None = None
     interrupted: bool = False
+    continues: int | None = None
     extra: dict[str, Any] = field(default_factory=dict)  # what the trial itself reported
     schema: int = SCHEMA
 
@@ -73,6 +76,19 @@ class Record:
     def speaks_of_its_setting(self) -> bool:
         """Whether the outcome is the setting's own: not ours, nor that of a simulator that went away."""
         return self.mean_reward is not None or not (self.interrupted or self.run_status == "sim_lost")
+
+    @property
+    def stopped_at(self) -> int | None:
+        """Env steps of a trial that was stopped early; None for one that had all its budget."""
+        step = self.extra.get("stopped_at")
+        return step if isinstance(step, int) else None
+
+    @property
+    def trained(self) -> dict[str, Any]:
+        """The setting that the reward belongs to: of a stopped trial, with the steps it had."""
+        if self.stopped_at is None or "timesteps" not in self.params:
+            return self.params
+        return {**self.params, "timesteps": self.stopped_at}
 
     def to_line(self) -> bytes:
         return json.dumps(asdict(self), allow_nan=False, default=str).encode() + b"\n"
@@ -232,4 +248,4 @@ def select(records: Iterable[Record], comparable: Comparable) -> tuple[list[Reco
 
 def observations(records: Iterable[Record]) -> list[Observation]:
     """What the optimiser learns from: rewards, and failures that are the setting's own fault."""
-    return [Observation(record.params, record.mean_reward) for record in records if record.speaks_of_its_setting]
+    return [Observation(record.trained, record.mean_reward) for record in records if record.speaks_of_its_setting]

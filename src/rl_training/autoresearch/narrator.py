@@ -57,6 +57,8 @@ class Narrator:
                 f"Trial {record.trial}: mean_reward {record.mean_reward:.2f}{spread}{status} "
                 f"in {record.elapsed_sec:.1f} s"
             )
+            if record.stopped_at is not None:
+                self.say(f"    {record.reason}")
         if record.retest_of is not None and record.verdict:
             fresh = "no result" if record.fresh_reward is None else f"{record.fresh_reward:.2f}"
             word = "discarded" if record.verdict == DISCARD else "kept"

@@ -66,13 +66,16 @@ def outcome_of(folder: Path, ending: Ending) -> Outcome:
         why = f"its mean_reward is {result.get('mean_reward')!r}, which is no finite number"
         return Outcome("invalid", why, fresh_reward=fresh)
     name = Path(str(result.get("model", "model.zip"))).name
+    stopped = read_json(folder / "stopped.json") or {}
+    if isinstance(stopped.get("stopped_at"), int):
+        extra["stopped_at"] = stopped["stopped_at"]
     digests = result.get("sha256")
     fault = _fault_of(folder / name, digests.get(name) if isinstance(digests, dict) else None)
     if fault:
         return Outcome("invalid", fault, fresh_reward=fresh)
     return Outcome(
         status,
-        str(result.get("reason", "")),
+        str(result.get("reason") or stopped.get("reason", "")),
         mean,
         _number(result.get("std_reward")),
         model=name,

@@ -8,27 +8,40 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rl_training.autoresearch.ledger import Comparable
+from rl_training.autoresearch.fidelity import Curve, why_hopeless
+from rl_training.autoresearch.ledger import Comparable, Ledger, select
 from rl_training.autoresearch.space import Space
+from rl_training.autoresearch.study import Study
 from rl_training.experiment.checkpoint import find_checkpoint
 from rl_training.experiment.config import EMBEDDED, TrainConfig
 from rl_training.experiment.registry import algorithm_spec
 from rl_training.experiment.run_folder import RunFolder
+from rl_training.report.learning_curve import training_curve
 
-PRELOAD = ("rl_training.runtime.trainer", "rl_training.algorithms", "rl_training.autoresearch.training")
+PRELOAD = (
+    *("rl_training.runtime.trainer", "rl_training.runtime.stopping"),
+    *("rl_training.algorithms", "rl_training.autoresearch.training"),
+)
+OF_THE_TRAINING = ("baseline.json", "evaluations.jsonl", "metrics.csv", "best_model.zip")  # taken along by `extend`
+LOOKS_TO_STOP = 60  # at a learning curve, in a whole training
 NOT_OF_THE_ALGORITHM = ("agent", "timesteps", "eval_episodes", "n_steer", "n_throttle", "reward_shaping")
 
 
 @dataclass(frozen=True)
 class TrainingTrials:
-    """Trials that differ from ``base`` by their setting and seed."""
+    """Trials that differ from ``base`` by their setting and seed.
+
+    With ``stop_from`` a hopeless one is stopped, never before so many steps: the least the search would try.
+    """
 
     base: TrainConfig
+    stop_from: int | None = None
 
     def config(self, params: Mapping[str, Any], seed: int) -> TrainConfig:
         """The training that a setting means."""
@@ -48,7 +61,33 @@ class TrainingTrials:
 
     def train(self, params: dict[str, Any], folder: Path, seed: int) -> None:
         config = self.config(params, seed)
-        algorithm_spec(config.algo).train(config, RunFolder.create(folder, config))
+        run = RunFolder.create(folder, config)
+        algorithm_spec(config.algo).train(config, run, callbacks=self._watchers(config, folder))
+
+    def extend(self, params: dict[str, Any], folder: Path, seed: int, origin: Path) -> None:
+        """Train on from where ``origin`` ended, to the last bit; anew if its resume point is gone."""
+        config = self.config(params, seed)
+        run = RunFolder.create(folder, config)
+        is_there = (origin / "checkpoints").is_dir()
+        if is_there:
+            shutil.copytree(origin / "checkpoints", run.checkpoints)
+            for name in OF_THE_TRAINING:
+                if (origin / name).is_file():
+                    shutil.copyfile(origin / name, folder / name)
+        algorithm_spec(config.algo).train(config, run, resume=is_there)
+
+    def _watchers(self, config: TrainConfig, folder: Path) -> list[Any]:
+        """What may stop a trial. A retest runs to its end: it is judged by another measure."""
+        if self.stop_from is None or (folder / "retest.json").exists():
+            return []
+        from rl_training.runtime.stopping import StopWhen
+
+        past, least, total = past_curves(folder.parent.parent, self.comparable), self.stop_from, config.total_timesteps
+
+        def why(step: int, level: float) -> str:
+            return why_hopeless(step, level, total, past) if step >= least else ""
+
+        return [StopWhen(why, folder / "stopped.json", every=total // LOOKS_TO_STOP)]
 
     def evaluate(self, model: Path, seed: int) -> float:
         config = find_checkpoint(model).config or self.base
@@ -82,6 +121,15 @@ class TrainingTrials:
     def is_external(self) -> bool:
         """Whether trials drive a simulator over TCP, which wants a pause between two of them."""
         return self.base.sim != EMBEDDED
+
+
+def past_curves(root: Path, comparable: Comparable) -> list[Curve]:
+    """Learning curves of a study's finished trials that ran to their end."""
+    study = Study(root)
+    records = select([*Ledger(study.sweep_results).records, *Ledger(study.results).records], comparable)[0]
+    whole = [record for record in records if record.model_path is not None and record.stopped_at is None]
+    curves: list[Curve] = [training_curve((root / str(record.model_path)).parent) for record in whole]
+    return [curve for curve in curves if curve]
 
 
 def searchable(space: Space, base: TrainConfig, min_timesteps: int | None, max_timesteps: int | None) -> Space:

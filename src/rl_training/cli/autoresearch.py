@@ -44,6 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-timesteps", type=int, help="longest training that is tried")
     parser.add_argument("--space", help="YAML file of the search space (the agent's own)")
     parser.add_argument("--no-convergence", action="store_true", help="do not stop before --trials")
+    parser.add_argument(
+        "--fidelity",
+        choices=("adaptive", "full"),
+        default="adaptive",
+        help="adaptive: hopeless trials are stopped, good short ones trained on; full: each as long as it was proposed",
+    )
     parser.add_argument("--no-guard", action="store_true", help="crown without a retest on fresh seeds")
 
 
@@ -75,14 +81,19 @@ def run(args: argparse.Namespace) -> int:
     trials = trials_of(args)
     text = Path(args.space).read_text(encoding="utf-8") if args.space else None
     space = space_from_yaml(text, args.space) if text is not None else default_space(trials.base.algo)
+    space = searchable(space, trials.base, args.min_timesteps, args.max_timesteps)
     search = Search(
-        searchable(space, trials.base, args.min_timesteps, args.max_timesteps),
+        space,
         trials.fixed,
         EXPLORE if args.explore is None else args.explore,
         args.min_trials_before_gp,
         not args.no_convergence,
     )
-    return run_loop(args, trials, search, trials_cap=args.trials, guard=not args.no_guard)
+    longest = 0
+    if args.fidelity == "adaptive" and "timesteps" in space.names:
+        trials = replace(trials, stop_from=int(space["timesteps"].low))
+        longest = int(space["timesteps"].high)
+    return run_loop(args, trials, search, trials_cap=args.trials, guard=not args.no_guard, longest=longest)
 
 
 def trials_of(args: argparse.Namespace) -> TrainingTrials:
@@ -101,6 +112,7 @@ def run_loop(
     trials_cap: int,
     guard: bool,
     sweep: bool = False,
+    longest: int = 0,
 ) -> int:
     """Run a controller as the flags say."""
     from rl_training.autoresearch.controller import Controller, Options
@@ -121,6 +133,7 @@ def run_loop(
         cooldown=COOLDOWN if trials.is_external else 0.0,
         publish_every=args.push_every,
         sweep=sweep,
+        longest=longest,
     )
     pool = WorkerPool(trials, args.jobs, limits, PRELOAD)
     Controller(study, strategy, trials.comparable, pool, Narrator(study.log, args.quiet), options, publisher).run()

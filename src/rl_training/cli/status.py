@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import itertools
 from collections import Counter
 from pathlib import Path
@@ -21,7 +20,6 @@ EXAMPLES = """examples:
   donkey-rl status
   donkey-rl status --study agent"""
 BEST = 5
-CURVE = ("rollout/ep_rew_mean", "time/total_timesteps")  # columns of metrics.csv
 BLOCKS = "▁▂▃▄▅▆▇█"
 
 
@@ -68,22 +66,21 @@ def _print_running(study: Study, recorded: set[int]) -> None:
     for trial, folder in study.run_folders().items():
         process = ProcessIdentity.from_dict(read_json(folder / "process.json"))
         if trial not in recorded and process is not None and process.is_alive:
-            console.print(f"Trial {trial} runs as process {process.pid}{_curve(folder / 'metrics.csv')}")
+            console.print(f"Trial {trial} runs as process {process.pid}{_curve(folder)}")
 
 
-def _curve(metrics: Path) -> str:
+def _curve(folder: Path) -> str:
     """The learning curve so far, on one line."""
-    if not metrics.exists():
+    from rl_training.report.learning_curve import training_curve
+
+    points = training_curve(folder)
+    if not points:
         return ""
-    with metrics.open(newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if all(row.get(column) for column in CURVE)]
-    rewards = [float(row[CURVE[0]]) for row in rows]
-    if not rewards:
-        return ""
+    rewards = [level for _, level in points]
     low, span = min(rewards), (max(rewards) - min(rewards)) or 1.0
     shown = itertools.islice(rewards, 0, None, -(-len(rewards) // 40))
     line = "".join(BLOCKS[round((reward - low) / span * (len(BLOCKS) - 1))] for reward in shown)
-    return f": {line} {rewards[-1]:.1f} at step {int(float(rows[-1][CURVE[1]])):,}"
+    return f": {line} {rewards[-1]:.1f} at step {points[-1][0]:,.0f}"
 
 
 def _print_best(records: list[Record]) -> None:

@@ -11,7 +11,7 @@ from rl_training.experiment.atomic import replacing
 
 def save_learning_curve(folder: Path) -> Path | None:
     """``learning_curve.png`` from a run folder's metrics; None where there is nothing to draw yet."""
-    training = _points(folder / "metrics.csv")
+    training = training_curve(folder)
     looks = _looks(folder / "evaluations.jsonl")
     if not training and not looks:
         return None
@@ -36,7 +36,9 @@ def save_learning_curve(folder: Path) -> Path | None:
     return path
 
 
-def _points(path: Path) -> list[tuple[float, float]]:
+def training_curve(folder: Path) -> list[tuple[float, float]]:
+    """(step, mean return of the last training episodes) of a run that is over or running; empty while there is none."""
+    path = folder / "metrics.csv"
     if not path.is_file():
         return []
     with path.open(newline="", encoding="utf-8") as file:
