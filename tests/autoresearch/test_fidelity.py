@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -144,13 +145,14 @@ def test_a_hopeless_training_is_stopped_and_says_so(tmp_path: Path) -> None:
         folder = study.run_folder(number)
         folder.mkdir(parents=True)
         level = 900.0 if number > 6 else 90.0
-        rows = "".join(f"{step},{level}\n" for step in (64, 128, 320))
-        (folder / "metrics.csv").write_text("time/total_timesteps,rollout/ep_rew_mean\n" + rows)
+        looks = [json.dumps({"step": step, "mean_reward": level}) for step in (64, 128, 320)]
+        (folder / "evaluations.jsonl").write_text("\n".join(looks) + "\n")
         facts = {"env_set": ours.env_set, "reward_version": ours.reward_version}
         ledger.append(record(number, level, 320, "ppo", model_path=f"models/{folder.name}/model.zip", **facts))
     folder = study.run_folder(10)
     setting = {**SETTING, "timesteps": 320}
-    replace(trials, stop_from=64).train(setting, folder, seed=1)
+    stopping = replace(trials, base=replace(trials.base, eval_interval=64), stop_from=64)
+    stopping.train(setting, folder, seed=1)
     outcome = outcome_of(folder, Ending(0))
     assert outcome.mean_reward is not None
     assert outcome.reason.startswith("stopped at step 128 of 320: none of 4 trials")

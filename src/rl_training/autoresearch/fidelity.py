@@ -1,7 +1,7 @@
 """Short trials are cheap: which trial need not run to its end, and which deserves a longer one.
 
 Symbols
-    curve   (step, level) pairs, rising in step: mean return of the last training episodes, as metrics.csv has it
+    curve   (step, level) pairs, rising in step: the mean rewards of a run's looks for its best policy
     total   env steps a trial was given; a trial is never stopped before the third of it
     past    curves of finished trials that ran to their end, so that where they ended is known
 

@@ -22,14 +22,13 @@ from rl_training.experiment.checkpoint import find_checkpoint
 from rl_training.experiment.config import EMBEDDED, TrainConfig
 from rl_training.experiment.registry import algorithm_spec
 from rl_training.experiment.run_folder import RunFolder
-from rl_training.report.learning_curve import training_curve
+from rl_training.report.learning_curve import evaluation_curve
 
 PRELOAD = (
     *("rl_training.runtime.trainer", "rl_training.runtime.stopping"),
     *("rl_training.algorithms", "rl_training.autoresearch.training"),
 )
 OF_THE_TRAINING = ("baseline.json", "evaluations.jsonl", "metrics.csv", "best_model.zip")  # taken along by `extend`
-LOOKS_TO_STOP = 60  # at a learning curve, in a whole training
 NOT_OF_THE_ALGORITHM = ("agent", "timesteps", "eval_episodes", "n_steer", "n_throttle", "reward_shaping")
 
 
@@ -84,10 +83,10 @@ class TrainingTrials:
 
         past, least, total = past_curves(folder.parent.parent, self.comparable), self.stop_from, config.total_timesteps
 
-        def why(step: int, level: float) -> str:
+        def why(step: float, level: float) -> str:
             return why_hopeless(step, level, total, past) if step >= least else ""
 
-        return [StopWhen(why, folder / "stopped.json", every=total // LOOKS_TO_STOP)]
+        return [StopWhen(why, folder, "stopped.json")]
 
     def evaluate(self, model: Path, seed: int) -> float:
         config = find_checkpoint(model).config or self.base
@@ -128,7 +127,7 @@ def past_curves(root: Path, comparable: Comparable) -> list[Curve]:
     study = Study(root)
     records = select([*Ledger(study.sweep_results).records, *Ledger(study.results).records], comparable)[0]
     whole = [record for record in records if record.model_path is not None and record.stopped_at is None]
-    curves: list[Curve] = [training_curve((root / str(record.model_path)).parent) for record in whole]
+    curves: list[Curve] = [evaluation_curve((root / str(record.model_path)).parent) for record in whole]
     return [curve for curve in curves if curve]
 
 

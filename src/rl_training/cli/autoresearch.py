@@ -91,8 +91,8 @@ def run(args: argparse.Namespace) -> int:
     )
     longest = 0
     if args.fidelity == "adaptive" and "timesteps" in space.names:
-        trials = replace(trials, stop_from=int(space["timesteps"].low))
-        longest = int(space["timesteps"].high)
+        shortest, longest = int(space["timesteps"].low), int(space["timesteps"].high)
+        trials = replace(trials, base=replace(trials.base, eval_interval=shortest), stop_from=shortest)
     return run_loop(args, trials, search, trials_cap=args.trials, guard=not args.no_guard, longest=longest)
 
 

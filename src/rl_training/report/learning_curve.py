@@ -12,7 +12,7 @@ from rl_training.experiment.atomic import replacing
 def save_learning_curve(folder: Path) -> Path | None:
     """``learning_curve.png`` from a run folder's metrics; None where there is nothing to draw yet."""
     training = training_curve(folder)
-    looks = _looks(folder / "evaluations.jsonl")
+    looks = evaluation_curve(folder)
     if not training and not looks:
         return None
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -50,8 +50,14 @@ def training_curve(folder: Path) -> list[tuple[float, float]]:
     ]
 
 
-def _looks(path: Path) -> list[tuple[float, float]]:
-    if not path.is_file():
-        return []
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return [(line["step"], line["mean_reward"]) for line in lines]
+def evaluation_curve(folder: Path) -> list[tuple[float, float]]:
+    """(step, mean reward) of a run's looks for its best policy; one that a kill cut short is left out."""
+    path = folder / "evaluations.jsonl"
+    points: list[tuple[float, float]] = []
+    for text in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+        try:
+            line = json.loads(text)
+        except ValueError:
+            break
+        points.append((line["step"], line["mean_reward"]))
+    return points

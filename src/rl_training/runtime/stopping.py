@@ -5,33 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
 from rl_training.experiment.atomic import write_json
+from rl_training.experiment.run_folder import RunFolder
+from rl_training.report.learning_curve import evaluation_curve
 
 
 class StopWhen(BaseCallback):
-    """Asks ``why(step, level)`` between rollouts; an answer ends the training and is kept in ``note``.
+    """Asks ``why(step, level)`` after each look for the best policy; an answer ends the training and is noted.
 
-    The level is the mean return of the last training episodes, the one that metrics.csv has. The policy is whole at
-    that moment, so what is evaluated afterwards is what a shorter budget would have given.
+    The look's score is the level, since what a policy earns while it explores says little of how it drives. The policy
+    is whole at that moment, so what is evaluated afterwards is what a shorter budget would have given.
     """
 
-    def __init__(self, why: Callable[[int, float], str], note: Path, every: int) -> None:
+    def __init__(self, why: Callable[[float, float], str], folder: Path, note: str) -> None:
         super().__init__()
-        self.why, self.note, self.every = why, note, every
+        self.why, self.folder, self.note = why, folder, note
         self.reason = ""
-        self.asked = 0
+        self.seen = 0  # bytes of the looks: a rollout may be a single step, and most bring no look
 
     def _on_rollout_start(self) -> None:
-        episodes = self.model.ep_info_buffer
-        if not episodes or self.num_timesteps < self.asked + self.every:
+        file = RunFolder(self.folder).evaluations
+        size = file.stat().st_size if file.exists() else 0
+        if size == self.seen:
             return
-        self.asked = self.num_timesteps
-        self.reason = self.why(self.num_timesteps, float(np.mean([episode["r"] for episode in episodes])))
-        if self.reason:
-            write_json(self.note, {"stopped_at": self.num_timesteps, "reason": self.reason})
+        self.seen = size
+        looks = evaluation_curve(self.folder)
+        if looks and looks[-1][0] == self.num_timesteps and not self.reason:
+            self.reason = self.why(*looks[-1])
+            if self.reason:
+                write_json(self.folder / self.note, {"stopped_at": self.num_timesteps, "reason": self.reason})
 
     def _on_step(self) -> bool:
         return not self.reason

@@ -97,7 +97,7 @@ def _train(
     looks = Looks(run, config, eval_env, until=start)
     model.set_logger(make_logger(run.path, until=start))
     began, cpu = time.monotonic(), time.process_time()
-    _learn(model, config, [*callbacks, Milestones(run, config, looks, start)])
+    _learn(model, config, [Milestones(run, config, looks, start), *callbacks])
     training = {"train_sec": time.monotonic() - began, "train_cpu_sec": time.process_time() - cpu}
     if config.eval_interval:
         looks.look(model)
