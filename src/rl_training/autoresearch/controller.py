@@ -39,7 +39,7 @@ from rl_training.autoresearch.outcome import Ending, Outcome, outcome_of
 from rl_training.autoresearch.publish import Publisher
 from rl_training.autoresearch.strategy import Finished, Proposal, Strategy
 from rl_training.autoresearch.study import SEARCH_PREFIX, SWEEP_PREFIX, Study
-from rl_training.autoresearch.workers import Ended, WorkerPool, end_stale
+from rl_training.autoresearch.workers import Ended, Pool, end_stale
 from rl_training.errors import ModelError, StudyError
 
 RETRY_AFTER = 5.0  # [s] until a disk that refused a record is asked again
@@ -69,7 +69,7 @@ class Controller:
         study: Study,
         strategy: Strategy,
         comparable: Comparable,
-        pool: WorkerPool,
+        pool: Pool,
         narrator: Narrator,
         options: Options = Options(),
         publisher: Publisher | None = None,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import wait as wait_for
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from typing import Protocol
 
 from rl_training.autoresearch.family import Family, end_family, family_of, memory_of
 from rl_training.autoresearch.identity import ProcessIdentity
@@ -63,6 +64,30 @@ class Ended:
     folder: Path
     ending: Ending
     elapsed: float
+
+
+class Pool(Protocol):
+    """Where trials run: here by `WorkerPool`, on a cluster by `ray_workers.RayPool`."""
+
+    slots: int
+
+    def warm_up(self) -> None:
+        """Make ready while the caller goes on."""
+
+    @property
+    def running(self) -> list[Task]: ...
+
+    @property
+    def has_room(self) -> bool: ...
+
+    def start(self, task: Task, folder: Path) -> None:
+        """Start a trial in a run folder of its own. OSError if the folder cannot be written."""
+
+    def wait(self, seconds: float) -> list[Ended]:
+        """Wait until a trial ends, at most ``seconds``; end those over a limit. Returns all that ended."""
+
+    def stop_all(self, why: str) -> list[Ended]:
+        """End every trial now."""
 
 
 class WorkerPool:

@@ -18,11 +18,13 @@ from rl_training.errors import UsageError
 if TYPE_CHECKING:
     from rl_training.autoresearch.strategy import Strategy
     from rl_training.autoresearch.training import TrainingTrials
+    from rl_training.autoresearch.workers import Pool
 
 EXAMPLES = """examples:
   donkey-rl autoresearch --track generated_track --trials 50
   donkey-rl autoresearch --agent dqn --explore 2 --jobs 2 --study runs/dqn-study
   donkey-rl autoresearch --push-every 10 --push-to origin
+  donkey-rl autoresearch --executor ray --address 10.0.0.1:6379 --jobs 16
   donkey-rl status"""
 DEFAULT_STUDY = "runs/study"
 COOLDOWN = 2.0  # [s] an external simulator needs between two clients
@@ -58,6 +60,8 @@ def add_loop_arguments(parser: argparse.ArgumentParser) -> None:
     add_config_arguments(parser)
     add_study_argument(parser)
     parser.add_argument("--jobs", type=int, default=1, help="trials at a time, sharing the cores (1)")
+    parser.add_argument("--executor", choices=("local", "ray"), default="local", help="where trials run (local)")
+    parser.add_argument("--address", help="HOST:PORT of the Ray cluster (the one this machine is part of)")
     parser.add_argument("--timeout", type=float, default=360.0, help="seconds one trial may take (360)")
     parser.add_argument("--memory", type=float, default=8.0, help="GB one trial may use (8)")
     parser.add_argument("--silence", type=float, default=120.0, help="seconds without a sign of life (120)")
@@ -119,12 +123,10 @@ def run_loop(
     from rl_training.autoresearch.narrator import Narrator
     from rl_training.autoresearch.publish import Publisher, remote_of
     from rl_training.autoresearch.study import Study
-    from rl_training.autoresearch.training import PRELOAD
-    from rl_training.autoresearch.workers import Limits, WorkerPool
 
+    pool = pool_of(args, trials)
     study = Study(Path(args.study))
     study.log.parent.mkdir(parents=True, exist_ok=True)
-    limits = Limits(args.timeout, int(args.memory * 2**30), args.silence)
     publisher = Publisher(study, remote_of(study, args.push_to), args.push_models) if args.push_every else None
     options = Options(
         trials=trials_cap,
@@ -135,6 +137,20 @@ def run_loop(
         sweep=sweep,
         longest=longest,
     )
-    pool = WorkerPool(trials, args.jobs, limits, PRELOAD)
     Controller(study, strategy, trials.comparable, pool, Narrator(study.log, args.quiet), options, publisher).run()
     return 0
+
+
+def pool_of(args: argparse.Namespace, trials: TrainingTrials) -> Pool:
+    """Where the trials run, with their limits."""
+    from rl_training.autoresearch.training import PRELOAD
+    from rl_training.autoresearch.workers import Limits, WorkerPool
+
+    limits = Limits(args.timeout, int(args.memory * 2**30), args.silence)
+    if args.executor == "ray":
+        from rl_training.autoresearch.ray_workers import RayPool
+
+        return RayPool(trials, args.jobs, limits, args.address or "auto", PRELOAD)
+    if args.address is not None:
+        raise UsageError("--address is that of a Ray cluster; say --executor ray with it.")
+    return WorkerPool(trials, args.jobs, limits, PRELOAD)
