@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -168,3 +169,13 @@ def test_a_pid_used_again_is_another_process() -> None:
     assert not replace(own, started=own.started + "1").is_alive
     assert ProcessIdentity.from_dict(own.to_dict()) == own
     assert ProcessIdentity.from_dict({"pid": "1"}) is None
+
+
+def test_ten_thousand_records_are_read_in_no_time(tmp_path: Path) -> None:
+    path = tmp_path / "l.jsonl"
+    line = record(1).to_line()
+    path.write_bytes(b"".join(line.replace(b'"trial": 1,', b'"trial": %d,' % i) for i in range(10_000)))
+    began = time.process_time()
+    ledger = Ledger(path).repair()
+    assert time.process_time() - began < 2.0, "looking each trial up among all the others took twelve"
+    assert len(ledger.records) == 10_000

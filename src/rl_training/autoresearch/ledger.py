@@ -131,6 +131,7 @@ class Ledger:
         self.path = path
         self.records: list[Record] = []
         self.rejected: list[Rejected] = []
+        self._trials: set[int] = set()
         data = path.read_bytes() if path.exists() else b""
         self._whole = data.rfind(b"\n") + 1  # bytes of complete lines
         self._tail = data[self._whole :]
@@ -145,13 +146,17 @@ class Ledger:
             return
         try:
             record = Record.from_line(line)
-            if any(other.trial == record.trial for other in self.records):
+            if record.trial in self._trials:
                 raise ValueError(f"trial {record.trial} is recorded above")
         except (ValueError, RecursionError) as error:
             self.rejected.append(Rejected(number, str(error)))
             self._rejected_lines.append(line)
         else:
-            self.records.append(record)
+            self._keep(record)
+
+    def _keep(self, record: Record) -> None:
+        self.records.append(record)
+        self._trials.add(record.trial)
 
     @property
     def rejected_path(self) -> Path:
@@ -191,7 +196,7 @@ class Ledger:
     def append(self, record: Record) -> None:
         """Add a record so that it survives a power cut. OSError, and no trace in the file, if the disk refuses it."""
         assert not self._tail, "repair the ledger before appending"
-        assert all(other.trial != record.trial for other in self.records), f"trial {record.trial} is recorded"
+        assert record.trial not in self._trials, f"trial {record.trial} is recorded"
         is_new = not self.path.exists()
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         try:
@@ -206,7 +211,7 @@ class Ledger:
             os.close(descriptor)
         if is_new:
             sync(self.path.parent)
-        self.records.append(record)
+        self._keep(record)
 
 
 def _write_whole(descriptor: int, data: bytes) -> None:
