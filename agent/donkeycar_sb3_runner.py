@@ -1,4 +1,5 @@
-"""Train one agent and keep it: `donkey-rl train` with this folder as the study folder.
+"""Train one agent and keep it: `donkey-rl train` with this folder as the study folder, and the simulator's own reward
+unless `--reward-shaping` or a config asks for another.
 
 python agent/donkeycar_sb3_runner.py --agent ppo --timesteps 10000 --save-dir agent/models/trial-0001
 """
@@ -11,4 +12,4 @@ from pathlib import Path
 from rl_training.cli.main import main
 
 if __name__ == "__main__":
-    raise SystemExit(main(["train", "--study", str(Path(__file__).resolve().parent), *sys.argv[1:]]))
+    raise SystemExit(main(["train", "--env-reward", "--study", str(Path(__file__).resolve().parent), *sys.argv[1:]]))

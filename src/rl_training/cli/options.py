@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from rl_training.errors import UsageError
-from rl_training.experiment.config import DONKEY, TrainConfig, assignment, merged
+from rl_training.experiment.config import DONKEY, TrainConfig, assignment, env_values, merged
 from rl_training.experiment.presets import resolve
 
 SHAPED_REWARD = "speed"  # what --reward-shaping turns on
+ENV_REWARD = "donkey"  # what the simulator itself pays
 
 
 def add_config_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +29,8 @@ def add_config_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--n-steer", type=int, help="steering choices (dqn, ppg)")
     parser.add_argument("--n-throttle", type=int, help="throttle choices (dqn, ppg)")
     parser.add_argument("--reward-shaping", action="store_true", help="pay speed on the road instead of the default")
+    # For agent/donkeycar_sb3_runner.py, whose default is the simulator's own reward and not that of the presets.
+    parser.add_argument("--env-reward", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--sim", help="'embedded', or HOST:PORT of a simulator that runs")
 
 
@@ -71,4 +74,6 @@ def _donkey_flags(args: argparse.Namespace) -> dict[str, Any]:
         donkey["tracks"] = [name.strip() for name in args.track.split(",") if name.strip()]
     if args.reward_shaping:
         donkey["reward"] = SHAPED_REWARD
+    elif args.env_reward and args.config is None and (args.env is None or env_values(args.env)["env"] == DONKEY):
+        donkey["reward"] = ENV_REWARD
     return donkey
