@@ -36,6 +36,20 @@ def test_train_resume_and_predict(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["predict", "--model", run, "--observation", "[0, 0.1, 0, 0]"]) == 0
     assert capsys.readouterr().out.startswith("action: ")
     assert main(["predict", "--model", run, "--observation", "nothing"]) == 2
+    capsys.readouterr()
+    assert main(["predict", "--model", run, "--observation", "[1, 2]"]) == 2
+    assert "An observation of shape (2,) does not fit" in capsys.readouterr().err
+    assert main(["predict", "--model", run, "--seed", "-1"]) == 2
+    assert main(["evaluate", "--model", run, "--seed", "-1"]) == 2
+    foreign = tmp_path / "foreign" / "model.zip"
+    foreign.parent.mkdir()
+    foreign.write_bytes((Path(run) / "model.zip").read_bytes())
+    assert main(["evaluate", "--model", str(foreign), "--config", run]) == 1
+    capsys.readouterr()
+    assert main(["evaluate", "--model", str(foreign), "--config", run, "--trust", "--episodes", "1"]) == 0
+    assert "[SB3 Runner] mean_reward=" in capsys.readouterr().out
+    assert main(["evaluate", "--model", str(foreign), "--config", "dqn/cartpole", "--trust"]) == 1
+    assert "DQN" in capsys.readouterr().err
 
 
 def test_flags_and_assignments_change_the_preset(capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,6 +75,22 @@ def test_flags_and_assignments_change_the_preset(capsys: pytest.CaptureFixture[s
     assert config.donkey.limits.max_cte == 3
 
 
+def test_presets_pay_what_cannot_be_farmed_and_the_runner_what_the_simulator_pays(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def reward(*flags: str) -> str:
+        assert main(["config", "show", "--json", *flags]) == 0
+        return str(json.loads(capsys.readouterr().out)["donkey"]["reward"])
+
+    assert reward() == "race"
+    assert reward("--env", "donkey-warren-track-v0", "--agent", "dqn") == "race"
+    assert reward("--env-reward") == "donkey"
+    assert reward("--env-reward", "--env", "donkey-warren-track-v0", "--agent", "dqn") == "donkey"
+    assert reward("--env-reward", "--reward-shaping") == "speed"
+    assert reward("--env-reward", "--config", "ppo/donkey") == "race"
+    assert main(["config", "show", "--env-reward", "--env", "CartPole-v1"]) == 0
+
+
 def test_the_action_grid_leaves_continuous_agents_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", "show", "--agent", "ppo", "--n-steer", "7", "--n-throttle", "3", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["donkey"]["action"]["n_steer"] == 0
@@ -78,6 +108,11 @@ def test_config_list_names_the_presets(capsys: pytest.CaptureFixture[str]) -> No
         (["train", "--set", "sed=3"], "Did you mean 'seed'?"),
         (["train", "--env", "CartPole-v1", "--track", "warren"], "belong to the car"),
         (["train", "--track", "waren", "--quiet"], "Did you mean 'warren'?"),
+        (["train", "--set", "donkey=3"], "donkey is 3; expected a mapping"),
+        (["train", "--set", "algo_kwargs.learning_rate=much", "--quiet"], "PPO cannot be made with"),
+        (["train", "--set", "device=gpu9", "--quiet"], "PPO cannot be made with"),
+        (["config", "show", "loop.yaml"], "loop.yaml extends itself"),
+        (["config", "show", "noise.yaml"], "expected YAML in UTF-8"),
         (["resume", "nowhere"], "is no run folder"),
         (["predict", "--model", "nowhere"], "no model at"),
     ],
@@ -86,6 +121,8 @@ def test_mistakes_are_one_sentence(
     command: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop.yaml").write_text("extends: loop.yaml", encoding="utf-8")
+    (tmp_path / "noise.yaml").write_bytes(b"\xff\xfe\x00")
     assert main(command) in (1, 2)
     error = capsys.readouterr().err
     assert says in error

@@ -31,7 +31,7 @@ class Ahead:
 
 @pytest.fixture(autouse=True)
 def _model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluate, "_load", lambda path, trust: (Ahead(), SPEC))
+    monkeypatch.setattr(evaluate, "_load", lambda path, trust, config: (Ahead(), SPEC))
 
 
 def test_the_table_names_rewards_tracks_and_bars(capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,6 +67,8 @@ def test_the_scenes_own_start_is_one_place(capsys: pytest.CaptureFixture[str]) -
         (["--env", "donkey-waren-track-v0"], "donkey-warren-track-v0"),
         (["--track", "waren"], "warren"),
         (["--max-steps", "0"], "expected 1 or more"),
+        (["--max-cte", "nan"], "expected a distance above 0"),
+        (["--seed", "-1"], "expected 0 or more"),
         (["--episodes", "0"], "expected 1 or more"),
     ],
 )

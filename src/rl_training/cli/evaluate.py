@@ -43,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sim", default="embedded", metavar="HOST:PORT", help="simulators to drive in, by commas (embedded)"
     )
+    parser.add_argument(
+        "--config", help="preset, file or run that says the algorithm and env of a model without its own"
+    )
     parser.add_argument("--trust", action="store_true", help="load a model file that nothing vouches for")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     parser.add_argument("--csv", metavar="FILE", help="save one line an episode")
@@ -55,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     from rl_training.experiment.config import TrainConfig
     from rl_training.runtime.evaluation import SEED, evaluate
 
-    model, spec = _load(Path(args.model), args.trust)
+    model, spec = _load(Path(args.model), args.trust, args.config)
     if isinstance(spec, TrainConfig):
         return _plain(model, spec, args)
     evaluation = evaluate(
@@ -91,20 +94,22 @@ def _plain(model: Any, config: TrainConfig, args: argparse.Namespace) -> int:
     return 0
 
 
-def _load(path: Path, trust: bool) -> tuple[Any, EnvSpec | TrainConfig]:
+def _load(path: Path, trust: bool, config_name: str | None = None) -> tuple[Any, EnvSpec | TrainConfig]:
     """The model and the spec of the env it was trained in; the whole config where that env is not ours."""
     from rl_training.experiment.checkpoint import find_checkpoint
+    from rl_training.experiment.presets import resolve
     from rl_training.experiment.registry import algorithm_spec
 
     found = find_checkpoint(path, trust=trust)
-    if found.config is None:
+    config = resolve(config=config_name) if config_name else found.config
+    if config is None:
         raise ModelError(
             f"There is no config.yaml beside {found.model}, so its algorithm and env are not known; "
-            "give the run folder that 'train' made."
+            "give the run folder that 'train' made, or say with --config what it was trained on."
         )
-    algorithm = algorithm_spec(found.config.algo)
-    model = algorithm.load(algorithm.algorithm(), found.model, None, found.config.device)
-    return model, found.config.donkey if found.config.is_donkey else found.config
+    algorithm = algorithm_spec(config.algo)
+    model = algorithm.load(algorithm.algorithm(), found.model, None, config.device)
+    return model, config.donkey if config.is_donkey else config
 
 
 def _changed(spec: EnvSpec, args: argparse.Namespace) -> EnvSpec:

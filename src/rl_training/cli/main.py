@@ -115,6 +115,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         where = f" ({error.filename})" if error.filename else ""
         print(f"donkey-rl: error: the system said '{error.strerror or error}'{where}.", file=sys.stderr)
         return 1
+    except MemoryError as error:
+        print(f"donkey-rl: error: not enough memory ({error}); ask for less of it.", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

@@ -48,8 +48,9 @@ def run(args: argparse.Namespace) -> int:
 def _first(config: Any, seed: int) -> Any:
     """The observation an episode begins with."""
     from rl_training.runtime.environments import make_env
+    from rl_training.runtime.scoring import checked_seed
 
-    env = make_env(config, 1, seed=seed)
+    env = make_env(config, 1, seed=checked_seed(seed))
     try:
         return np.asarray(env.reset())[0]
     finally:
@@ -60,12 +61,15 @@ def _read(text: str, config: Any) -> Any:
     """An observation from a file or from JSON; a camera picture is cut as the policy sees it."""
     path = Path(text)
     if path.suffix == ".npy" and path.is_file():
-        return np.load(path, allow_pickle=False)
+        try:
+            return np.load(path, allow_pickle=False)
+        except (ValueError, EOFError) as error:
+            raise UsageError(f"{path} is no plain array file; save the observation with numpy.save.") from error
     if path.is_file() and config.is_donkey:
         return _picture(path, config.donkey.observation)
     try:
         return np.asarray(json.loads(text), np.float32)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise UsageError(f"--observation '{text}' is neither a .npy file, a picture nor JSON numbers.") from error
 
 

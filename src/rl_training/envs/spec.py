@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, TypeVar
 
 from rl_training.envs.conf import DonkeyConf
+from rl_training.envs.typed_values import typed_value
 from rl_training.errors import ConfigError, did_you_mean
 from rl_training.simulator.randomize import DomainRandomization
 
@@ -142,7 +143,7 @@ class Limits:
         for name in ("max_steps", "stuck_steps", "no_progress_steps", "min_lap_seconds", "max_seconds"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"limits.{name} is {getattr(self, name)}; expected 0 for no limit, or more.")
-        if self.max_cte <= 0.0:
+        if not self.max_cte > 0.0:
             raise ConfigError(f"limits.max_cte is {self.max_cte}; expected a distance above 0.")
 
 
@@ -185,13 +186,20 @@ def _build(cls: type[T], values: Mapping[str, Any], where: str) -> T:
             raise ConfigError(f"{where} has no key '{key}'.{did_you_mean(key, known)}")
         factory = known[key].default_factory
         nested = factory() if factory is not dataclasses.MISSING else None
-        if dataclasses.is_dataclass(nested) and isinstance(value, Mapping):
-            arguments[key] = _build(type(nested), value, f"{where}.{key}")
-        elif key == "randomization" and isinstance(value, str):
+        if key == "randomization" and isinstance(value, str):
             arguments[key] = DomainRandomization.preset(value)
+        elif dataclasses.is_dataclass(nested):
+            arguments[key] = _build(type(nested), mapping_of(f"{where}.{key}", value), f"{where}.{key}")
         else:
-            arguments[key] = tuple(value) if isinstance(value, list) else value
+            arguments[key] = typed_value(f"{where}.{key}", value, str(known[key].type))
     return cls(**arguments)
+
+
+def mapping_of(name: str, value: Any) -> Mapping[str, Any]:
+    """``value``, if it is a mapping of keys to values."""
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{name} is {value!r}; expected a mapping of keys to values, such as {{max_steps: 600}}.")
+    return value
 
 
 def camera_from_conf(config: Mapping[str, Any], base: CameraSpec | None = None) -> CameraSpec:

@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from rl_training.envs.registration import ENV_SCENES
-from rl_training.envs.spec import EnvSpec
+from rl_training.envs.spec import EnvSpec, mapping_of
+from rl_training.envs.typed_values import typed_value
 from rl_training.errors import ConfigError, did_you_mean
 from rl_training.experiment.yaml_text import yaml_dump, yaml_load
 
@@ -102,13 +103,11 @@ class TrainConfig:
         for key, value in values.items():
             if key not in known:
                 raise ConfigError(f"A training config has no key '{key}'.{did_you_mean(key, known)}")
-            kind = _PLAIN.get(str(known[key].type))
-            if kind is not None:
-                arguments[key] = _checked(key, value, kind)
-        if isinstance(values.get("donkey"), Mapping):
-            arguments["donkey"] = EnvSpec.from_dict(values["donkey"])
-        if isinstance(values.get("pixels"), Mapping):
-            arguments["pixels"] = _pixels(values["pixels"])
+            arguments[key] = typed_value(key, value, str(known[key].type))
+        if not isinstance(values.get("donkey", EnvSpec()), EnvSpec):
+            arguments["donkey"] = EnvSpec.from_dict(mapping_of("donkey", values["donkey"]))
+        if not isinstance(values.get("pixels"), PixelSpec | None):
+            arguments["pixels"] = _pixels(mapping_of("pixels", values["pixels"]))
         return cls(**arguments)
 
     def to_yaml(self) -> str:
@@ -116,27 +115,12 @@ class TrainConfig:
         return yaml_dump(self.to_dict())
 
 
-_PLAIN: dict[str, type] = {"int": int, "float": float, "str": str}
-
-
-def _checked(key: str, value: Any, kind: type) -> Any:
-    """``value`` if it is of that kind; whole floats such as 1e5 count as whole numbers."""
-    if kind is int and isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if isinstance(value, bool) or not isinstance(value, kind):
-        words = {int: "a whole number", float: "a number", str: "text"}
-        raise ConfigError(f"{key} is {value!r}; expected {words[kind]}.")
-    return value
-
-
 def _pixels(values: Mapping[str, Any]) -> PixelSpec:
-    known = {item.name for item in fields(PixelSpec)}
+    known = {item.name: str(item.type) for item in fields(PixelSpec)}
     for key in values:
         if key not in known:
             raise ConfigError(f"pixels has no key '{key}'.{did_you_mean(key, known)}")
-    return PixelSpec(**values)
+    return PixelSpec(**{key: typed_value(f"pixels.{key}", value, known[key]) for key, value in values.items()})
 
 
 def _require(name: str, value: int, least: int) -> None:

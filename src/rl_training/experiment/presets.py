@@ -24,23 +24,29 @@ def preset_names() -> list[str]:
     return sorted(name for name in names if not name.endswith("/"))
 
 
-def read_config(name: str) -> dict[str, Any]:
-    """Plain values of a preset or of a file; ``extends`` names another whose values lie beneath."""
-    path = Path(name)
-    if path.is_file():
-        text = path.read_text(encoding="utf-8")
-    else:
-        preset = _root() / f"{name.removesuffix('.yaml')}.yaml"
-        if not preset.is_file():
-            raise ConfigError(
-                f"There is no config '{name}', as a file or as a preset.{did_you_mean(name, preset_names())}"
-            )
-        text = preset.read_text(encoding="utf-8")
-    values = yaml_load(text, name) or {}
+def read_config(name: str, *under: str) -> dict[str, Any]:
+    """Plain values of a preset, a file or a run folder; ``extends`` names another whose values lie beneath."""
+    if name in under:
+        raise ConfigError(f"{name} extends itself, by way of {' and '.join(under)}; let it extend a preset.")
+    values = yaml_load(_text(name), name) or {}
     if not isinstance(values, Mapping):
         raise ConfigError(f"{name} must be a mapping of keys to values, such as 'algo: ppo'.")
     own = {key: value for key, value in values.items() if key != "extends"}
-    return merged(read_config(str(values["extends"])), own) if "extends" in values else own
+    return merged(read_config(str(values["extends"]), *under, name), own) if "extends" in values else own
+
+
+def _text(name: str) -> str:
+    path: Path | Traversable = Path(name)
+    if (Path(name) / "config.yaml").is_file():
+        path = Path(name) / "config.yaml"
+    if not path.is_file():
+        path = _root() / f"{name.removesuffix('.yaml')}.yaml"
+    if not path.is_file():
+        raise ConfigError(f"There is no config '{name}', as a file or as a preset.{did_you_mean(name, preset_names())}")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{name} is no text that can be read ({error.reason}); expected YAML in UTF-8.") from error
 
 
 def preset_for(algo: str, env: str) -> str | None:

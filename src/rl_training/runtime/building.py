@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,15 @@ def build_model(config: TrainConfig, env: VecEnv) -> BaseAlgorithm:
     elif images and issubclass(algorithm, OffPolicyAlgorithm):
         arguments.setdefault("replay_buffer_class", ImageReplayBuffer)
         arguments.setdefault("replay_buffer_kwargs", {"frame_stack": config.frame_stack})
-    model: BaseAlgorithm = algorithm(policy, env, seed=config.seed, device=config.device, **arguments)
+    with warnings.catch_warnings():  # a rollout shorter than a minibatch is one minibatch
+        warnings.filterwarnings("ignore", "You have specified a mini-batch size", UserWarning)
+        try:
+            model: BaseAlgorithm = algorithm(policy, env, seed=config.seed, device=config.device, **arguments)
+        except (AssertionError, TypeError, ValueError, ZeroDivisionError, RuntimeError) as error:
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise ConfigError(
+                f"{algorithm.__name__} cannot be made with the algo_kwargs and device of this config: {reason}."
+            ) from error
     return model
 
 
@@ -101,8 +110,14 @@ def load_model(algorithm: type[BaseAlgorithm], path: Path, env: VecEnv | None, d
     """A model from a zip that is trusted."""
     try:
         # force_reset would begin new episodes where a resumed run goes on in the middle of them.
-        return algorithm.load(path, env=env, device=device, force_reset=False)
-    except (ValueError, KeyError, OSError, EOFError, RuntimeError) as error:
+        model = algorithm.load(path, env=env, device=device, force_reset=False)
+    except (ValueError, KeyError, OSError, EOFError, RuntimeError, AttributeError, TypeError, AssertionError) as error:
         raise ModelError(
             f"{path} cannot be loaded as a model of {algorithm.__name__}: {error}. Train it again or restore the file."
         ) from error
+    if not isinstance(model.policy, tuple(algorithm.policy_aliases.values())):
+        raise ModelError(
+            f"{path} holds a {type(model.policy).__name__}, which is no policy of {algorithm.__name__}; "
+            "name the algorithm that it was trained by."
+        )
+    return model

@@ -15,7 +15,7 @@ from rl_training.envs.vec_env import DonkeyVecEnv
 from rl_training.errors import UsageError
 from rl_training.evaluation.episodes import EpisodeRecorder
 from rl_training.evaluation.evaluation import Evaluation
-from rl_training.runtime.scoring import RandomPolicy
+from rl_training.runtime.scoring import RandomPolicy, checked_seed
 
 DEFAULT_MAX_STEPS = 2000  # 100 s, where a spec sets no limit: an evaluation must end
 MOST_CARS = 64  # in one batch
@@ -47,7 +47,7 @@ def evaluate(
     wanted = tuple(dict.fromkeys(tracks or env_spec.tracks))
     steps = max_steps or env_spec.limits.max_steps or DEFAULT_MAX_STEPS
     spec = replace(env_spec, tracks=wanted, limits=replace(env_spec.limits, max_steps=steps))
-    env = _make_env(spec, episodes, seed, threads, sim)
+    env = _make_env(spec, episodes, checked_seed(seed), threads, sim)
     recorder = EpisodeRecorder(tuple(wanted[i % len(wanted)] for i in range(env.num_envs)))
 
     def note(names: dict[str, Any], _: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.type_aliases import PolicyPredictor
 from stable_baselines3.common.vec_env import VecEnv
 
+from rl_training.errors import UsageError
 from rl_training.experiment.config import TrainConfig
 from rl_training.runtime.environments import EVALUATION_SEED, make_env
 
@@ -63,7 +64,14 @@ def score(
 
 
 def _seed(config: TrainConfig, seed: int | None) -> int:
-    return config.seed + EVALUATION_SEED if seed is None else seed
+    return config.seed + EVALUATION_SEED if seed is None else checked_seed(seed)
+
+
+def checked_seed(seed: int) -> int:
+    """A seed that generators take."""
+    if seed < 0:
+        raise UsageError(f"seed is {seed}; expected 0 or more.")
+    return seed
 
 
 def score_in(model: PolicyPredictor, env: VecEnv, episodes: int, seed: int, deterministic: bool = True) -> Score:
@@ -131,7 +139,13 @@ def compare(mean: float, random: Sequence[float], untrained: Sequence[float], ma
 
 def predict(model: Any, observation: Any, deterministic: bool = True) -> Any:
     """The action for one observation or a batch of them."""
-    action, _ = model.predict(observation, deterministic=deterministic)
+    try:
+        action, _ = model.predict(observation, deterministic=deterministic)
+    except ValueError as error:
+        shape = getattr(observation, "shape", None)
+        raise UsageError(
+            f"An observation of shape {shape} does not fit; the model takes {model.observation_space}, one or a batch."
+        ) from error
     return action
 
 
