@@ -136,6 +136,13 @@ def test_yaml_numbers_are_numbers():
         ("{type: float, low: 0, high: 1, when: [kind]}", "must name one parent"),
         ("{type: float, low: .nan, high: 1}", "finite"),
         ("7", "at least a type"),
+        ("{type: categorical, choices: abc}", "list as choices"),
+        ("{type: categorical, choices: 3}", "list as choices"),
+        ("{type: categorical, choices: [[1], [2]]}", "plain words or numbers"),
+        ("{type: int, low: 1, high: 3, default: 2.5}", "must be an integer"),
+        ("{type: power_of_two, low: 1, high: 8, default: 3}", "power of two"),
+        ("{type: float, low: 0, high: 1, default: 1e-3}", "write 1.0e-3"),
+        ("{type: float, low: 0, high: 1}, y: {type: int, low: 1, high: 2, when: {x: [0]}}", "takes any number"),
     ],
 )
 def test_mistakes_in_yaml_are_named(entry, message):

@@ -57,6 +57,8 @@ class Parameter:
         if self.kind not in KINDS:
             raise ConfigError(f"Parameter '{self.name}' has type '{self.kind}'.{did_you_mean(self.kind, KINDS)}")
         if self.kind == "categorical":
+            if not all(isinstance(choice, str | bool | int | float) for choice in self.choices):
+                raise ConfigError(f"Parameter '{self.name}' has choices that are not plain words or numbers.")
             if len(self.choices) < 2 or any(choice in self.choices[:i] for i, choice in enumerate(self.choices)):
                 raise ConfigError(f"Parameter '{self.name}' needs at least two different choices, got {self.choices}.")
         else:
@@ -67,8 +69,9 @@ class Parameter:
     def _check_range(self) -> None:
         for bound in (self.low, self.high):
             if isinstance(bound, bool) or not isinstance(bound, int | float) or not math.isfinite(bound):
-                hint = " YAML reads 1e-3 as text: write 1.0e-3." if isinstance(bound, str) else ""
-                raise ConfigError(f"Parameter '{self.name}' needs finite numbers as low and high, got {bound!r}.{hint}")
+                raise ConfigError(
+                    f"Parameter '{self.name}' needs finite numbers as low and high, got {bound!r}.{_hint(bound)}"
+                )
             if self.kind in ("int", "power_of_two") and bound != int(bound):
                 raise ConfigError(f"Parameter '{self.name}' is of type {self.kind}, so {bound!r} must be an integer.")
             if self.kind == "power_of_two" and (bound < 1 or math.log2(bound) % 1):
@@ -102,9 +105,12 @@ class Parameter:
                 raise ConfigError(f"'{value}' is not a choice of parameter '{self.name}'.{hint}")
             return
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise ConfigError(f"Parameter '{self.name}' must be a finite number, got {value!r}.")
+            raise ConfigError(f"Parameter '{self.name}' must be a finite number, got {value!r}.{_hint(value)}")
         if not self.low <= value <= self.high:
             raise ConfigError(f"Parameter '{self.name}' is {value}, outside its range {self.low} to {self.high}.")
+        if self.levels and self._scale(value) % 1:
+            kind = "an integer" if self.kind == "int" else "a power of two"
+            raise ConfigError(f"Parameter '{self.name}' must be {kind}, got {value!r}.")
 
     def to_unit(self, value: Any) -> float:
         """The place of a value; outside [0, 1] for a number outside the range."""
@@ -153,6 +159,11 @@ class Space:
                     raise ConfigError(
                         f"Parameter '{parameter.name}' depends on '{parameter.parent}', "
                         f"which is not listed before it.{hint}"
+                    )
+                if not seen[parameter.parent].levels:
+                    raise ConfigError(
+                        f"Parameter '{parameter.name}' depends on '{parameter.parent}', which takes any number; "
+                        f"a parent must be of type int, power_of_two or categorical."
                     )
                 if not parameter.parent_values:
                     raise ConfigError(f"Parameter '{parameter.name}' lists no values of '{parameter.parent}'.")
@@ -242,6 +253,10 @@ class Space:
         return Space(tuple(new if parameter.name == name else parameter for parameter in self.parameters))
 
 
+def _hint(value: Any) -> str:
+    return " YAML reads 1e-3 as text: write 1.0e-3." if isinstance(value, str) else ""
+
+
 def space_from_yaml(text: str, source: str = "the search space") -> Space:
     """A space from its YAML text; ``source`` names the text in errors."""
     try:
@@ -267,6 +282,8 @@ def _parameter(name: str, entry: Any, source: str) -> Parameter:
     for key in sorted(needed - set(entry)):
         if kind in KINDS:
             raise ConfigError(f"Parameter '{name}' of {source} has no '{key}', which type {kind} needs.")
+    if not isinstance(entry.get("choices", []), list):
+        raise ConfigError(f"Parameter '{name}' of {source} needs a list as choices, like [adam, sgd].")
     when = entry.get("when")
     if when is not None and (not isinstance(when, dict) or len(when) != 1):
         raise ConfigError(f"'when' of parameter '{name}' must name one parent and its values, like {{agent: [ppo]}}.")
