@@ -102,7 +102,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the studies and print them beside each other."""
     parser = argparse.ArgumentParser(prog="donkey-rl bench fidelity", description=__doc__)
     parser.add_argument("--seeds", type=int, default=5, help="studies of each kind (5)")
-    parser.add_argument("--seconds", type=float, default=120.0, help="CPU seconds of each study (120)")
+    parser.add_argument("--seconds", type=float, default=100.0, help="CPU seconds of each study (100)")
     parser.add_argument("--out", default="runs/bench-fidelity", help="folder of the studies (runs/bench-fidelity)")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     args = parser.parse_args(arguments)

@@ -24,7 +24,9 @@ from rl_training.experiment.registry import algorithm_spec
 from rl_training.experiment.run_folder import RunFolder
 from rl_training.report.learning_curve import evaluation_curve
 
+# torch imports _dynamo with the first optimiser, which takes as long as a thousand steps of training.
 PRELOAD = (
+    *("torch._dynamo", "matplotlib.figure", "matplotlib.backends.backend_agg"),
     *("rl_training.runtime.trainer", "rl_training.runtime.stopping"),
     *("rl_training.algorithms", "rl_training.autoresearch.training"),
 )
