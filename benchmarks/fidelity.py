@@ -31,6 +31,7 @@ from rl_training.experiment.presets import resolve
 
 SHORTEST, LONGEST = 2000, 8000  # env steps
 EPISODES = 20
+SPENT = "The time is spent."
 FRESH = 4_000_037  # seed of the last evaluation
 
 
@@ -46,7 +47,7 @@ class UntilSpent:
     def next(self, finished: Sequence[Observation], running: Sequence[Params], seed: int) -> Proposal | Finished:
         began = time.process_time()
         if self.proposing + sum(map(cost, Ledger(self.study.results).records)) >= self.seconds:
-            return Finished("The time is spent.")
+            return Finished(SPENT)
         proposal = self.search.next(finished, running, seed)
         self.proposing += time.process_time() - began
         return proposal
@@ -70,7 +71,9 @@ def run_study(study: Study, adaptive: bool, seed: int, seconds: float) -> dict[s
     options = Options(10_000, seed, guard=False, longest=LONGEST if adaptive else 0)
     pool = WorkerPool(trials, 1, Limits(seconds=1200.0, silence=600.0), PRELOAD)
     strategy = UntilSpent(search, study, seconds)
-    Controller(study, strategy, trials.comparable, pool, Narrator(study.log, quiet=True), options).run()
+    reason = Controller(study, strategy, trials.comparable, pool, Narrator(study.log, quiet=True), options).run()
+    if reason != SPENT:
+        raise SystemExit(f"{study.name}: {reason}")
     records = Ledger(study.results).records
     return {
         "trials": len(records),
