@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = """examples:
   donkey-rl results --sort reward --limit 10
-  donkey-rl results --study agent --csv > trials.csv"""
+  donkey-rl results --study agent --csv > trials.csv
+  donkey-rl results --picture study.png"""
 SORTS = ("trial", "reward", "time", "status")
 
 
@@ -30,11 +31,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sort", choices=SORTS, default="trial", help="by what (trial)")
     parser.add_argument("--limit", type=int, default=0, help="rows to show (all)")
     parser.add_argument("--csv", action="store_true", help="print CSV with every column")
+    parser.add_argument(
+        "--picture", metavar="FILE", help="draw rewards by trial, and what the model makes of each parameter (PNG)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the trials."""
-    rows = sorted(read_records(args.study)[1], key=lambda row: _key(args.sort, row[1]))
+    found = read_records(args.study)[1]
+    if args.picture:
+        from rl_training.report.study_picture import save_study_picture
+
+        console.print(f"Picture: {save_study_picture([record for _, record in found], args.picture)}")
+        return 0
+    rows = sorted(found, key=lambda row: _key(args.sort, row[1]))
     rows = rows[: args.limit] if args.limit else rows
     if args.csv:
         _write_csv(rows)
