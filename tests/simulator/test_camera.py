@@ -150,6 +150,16 @@ def test_sunlit_things_cast_a_shadow_and_rooms_have_none() -> None:
         assert darker > 0 or indoor
 
 
+def test_round_things_look_the_same_to_a_camera_that_leans_too_far_for_boards() -> None:
+    """Rolled to either side of `boards.LEAST_UP`: a tree takes up as much of the picture."""
+    tree = np.zeros((1, SOLID_COLUMNS))
+    tree[0, :9] = Shape.TREE, 2.0, 40.0, 0.0, 0.4, 2.5, 0.0, 7.0, Material.FOLIAGE
+    camera, bare = Camera(road(ROAD, solids=tree)), Camera(road(ROAD))
+    covered = [int((camera.frame(roll=r) != bare.frame(roll=r)).any(axis=2).sum()) for r in (0.46, 0.53)]
+    assert covered[0] > 100
+    assert covered[1] == pytest.approx(covered[0], rel=0.15)
+
+
 def test_other_cars_are_seen_in_their_colour() -> None:
     other = np.array([[0.0, RIDE, 18.0, 0.0, 0.0, 0.0, 0x2020F0]])
     frame = Camera(road(ROAD)).frame(others=other).astype(int)

@@ -14,6 +14,7 @@ from rl_training.simulator.bank import Bank
 from rl_training.simulator.collision import build_grid
 from rl_training.simulator.ground import height_at, slope_at
 from rl_training.simulator.jit import kernel
+from rl_training.simulator.sight import solid_balls, wall_balls
 from rl_training.simulator.track import LINE_COLUMNS, SOLID_COLUMNS, WALL_COLUMNS, ZONE_COLUMNS, HeightField, Shape
 from rl_training.simulator.vehicle import substep
 
@@ -98,8 +99,10 @@ def flat_bank(
         "tiles": np.zeros((1, 1), np.uint16),
         "wall_count": _count(wall_rows),
         "walls": wall_rows[None],
+        "wall_balls": wall_balls(wall_rows)[None],
         "solid_count": _count(solid_rows),
         "solids": solid_rows[None],
+        "solid_balls": solid_balls(solid_rows)[None],
         "grid_shape": np.array([shape], np.int32),
         "grid_origin": np.array([origin]),
         "grid_start": start[None],

@@ -40,8 +40,10 @@ class Bank(NamedTuple):
     # Solids
     wall_count: NDArray[np.int32]
     walls: NDArray[np.float64]  # (T, W, WALL_COLUMNS)
+    wall_balls: NDArray[np.float64]  # (T, 4, W) what the camera looks for: `sight`
     solid_count: NDArray[np.int32]
     solids: NDArray[np.float64]  # (T, S, SOLID_COLUMNS)
+    solid_balls: NDArray[np.float64]  # (T, 4, S)
     # Collision grid: items of cell c are grid_items[t, grid_start[t, c] : grid_start[t, c + 1]];
     # an item below wall_count is a wall, above it solid number item - wall_count.
     grid_shape: NDArray[np.int32]  # (T, 2) rows, columns

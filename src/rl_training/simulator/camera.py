@@ -23,15 +23,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_training.simulator.bank import Bank
-from rl_training.simulator.faces import FACE_COLUMNS, MOST_FACES, MOST_RAMPS, paint_faces
+from rl_training.simulator.boards import ROW_COLUMNS, paint_board
+from rl_training.simulator.faces import (
+    BOARD,
+    FACE_COLUMNS,
+    KIND,
+    MOST_FACES,
+    MOST_RAMPS,
+    RAMP,
+    SHADOW,
+    paint_face,
+)
 from rl_training.simulator.ground_view import draw_level, surface_of
 from rl_training.simulator.hill_view import KNOT, KNOT_ROWS, SPAN_COLUMNS, paint, terrain_height, terrain_of, trace
 from rl_training.simulator.jit import kernel
-from rl_training.simulator.palette import Palette
+from rl_training.simulator.palette import PALETTE_SIZE, Palette
+from rl_training.simulator.sight import CHUNK
 from rl_training.simulator.solids import OTHER_COLOR as OTHER_COLOR
 from rl_training.simulator.solids import OTHER_COLUMNS as OTHER_COLUMNS
 from rl_training.simulator.solids import collect_faces
-from rl_training.simulator.view import GREY, PLANES, View, eye_of, lifted
+from rl_training.simulator.view import GREY, PLANES, Eye, View, eye_of, lifted
 
 LEAST_HEIGHT = 0.05  # a camera below the ground is lifted to this above it [u]
 LEAN = 0.2  # a picture that leans by fewer pixels from edge to edge is drawn as level
@@ -50,8 +61,9 @@ class Scratch(NamedTuple):
     faces: NDArray[np.float64]  # (MOST_FACES, FACE_COLUMNS) what stands on the ground
     ramps: NDArray[np.uint32]  # shades of colours that are in no palette
     corners: NDArray[np.float64]  # a face's outline on the picture
-    columns: NDArray[np.int64]  # (height, 2) where a face's outline begins and ends in each row
+    columns: NDArray[np.int64]  # (height, ROW_COLUMNS) where a face's outline begins and ends in each row, and more
     axes: NDArray[np.float64]  # of a box
+    marks: NDArray[np.uint8]  # what may be seen
 
     @classmethod
     def of(cls, view: View) -> Scratch:
@@ -66,8 +78,9 @@ class Scratch(NamedTuple):
             np.zeros((MOST_FACES, FACE_COLUMNS)),
             np.zeros(MOST_RAMPS, np.uint32),
             np.zeros((20, 2)),
-            np.zeros((view.height, 2), np.int64),
+            np.zeros((view.height, ROW_COLUMNS), np.int64),
             np.zeros((3, 3)),
+            np.zeros(CHUNK, np.uint8),
         )
 
 
@@ -89,18 +102,33 @@ def draw(
     surface = surface_of(bank, slot)
     terrain = terrain_of(bank, slot)
     eye = lifted(eye, terrain_height(terrain, eye.x, eye.z) + LEAST_HEIGHT)
-    ramps, corners, axes = scratch.ramps, scratch.corners, scratch.axes
-    count = collect_faces(bank, slot, eye, view, light, terrain, others, scratch.faces, ramps, axes)
-    faces = scratch.faces[:count]
-    if terrain.rows == 0 and abs(eye.right_y) * view.width * view.fy < LEAN * view.fx:
+    ramps, axes, marks = scratch.ramps, scratch.axes, scratch.marks
+    count = collect_faces(bank, slot, eye, view, light, terrain, others, scratch.faces, ramps, axes, marks)
+    on_level = terrain.rows == 0 and abs(eye.right_y) * view.width * view.fy < LEAN * view.fx
+    if on_level:
         draw_level(eye, view, eye.y - bank.ground_y[slot], surface, palette, scratch.pixels)
         if count > 0:
             scratch.nearness[:] = 0.0
     else:
         spans = trace(terrain, eye, view, light, scratch.knots, scratch.spans)
         paint(scratch.spans[:spans], surface, eye, view, palette, scratch.pixels, scratch.nearness, count > 0)
-    paint_faces(faces, eye, view, palette, ramps, corners, scratch.columns, scratch.pixels, scratch.nearness)
+    _paint_faces(count, eye, view, palette, scratch, on_level)
     write_frame(view, scratch.pixels, out)
+
+
+@kernel
+def _paint_faces(count: int, eye: Eye, view: View, palette: Palette, scratch: Scratch, on_level: bool) -> None:
+    """Paint the first `count` faces: all shadows, then what stands on the ground."""
+    pixels, nearness = scratch.pixels, scratch.nearness
+    for shadows in range(1, -1, -1):
+        for k in range(count):
+            face = scratch.faces[k]
+            if (face[KIND] == SHADOW) != (shadows == 1):
+                continue
+            table = scratch.ramps if face[RAMP] >= PALETTE_SIZE else palette
+            if face[KIND] == BOARD and paint_board(face, eye, view, table, scratch.columns, pixels, nearness):
+                continue
+            paint_face(face, eye, view, table, scratch.corners, scratch.columns, pixels, nearness, on_level)
 
 
 @kernel

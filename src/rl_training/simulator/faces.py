@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 # Columns of a face.
 (
-    SHADOW,  # 1: darkens what it covers and is painted before all else
+    KIND,  # FACE, SHADOW or BOARD
     OX, OY, OZ, UX, UY, UZ, VX, VY, VZ,
     OUTLINE,
     PATTERN,
@@ -30,13 +30,15 @@ Floats = NDArray[np.float64]
     SHADE,  # light's change of the shade
     LENGTH,  # of U and V [u], for patterns
     HEIGHT,
-) = range(17)  # fmt: skip
-FACE_COLUMNS = 17
+    STEM,  # how wide a tree's trunk is beside its crown
+) = range(18)  # fmt: skip
+FACE_COLUMNS = 18
+FACE, SHADOW, BOARD = range(3)  # a shadow darkens what it covers; a board stands upright and turns to the camera
 MOST_FACES = 1200  # a frame shows no more than the first this many
 MOST_RAMPS = 64 * 48
 
 # Outlines, as corners (s, t) in order.
-SQUARE, SPIKE, ROUND_OFF, CROWN, FAR_ROUND, FAR_CROWN = range(6)
+SQUARE, SPIKE, ROUND_OFF, CROWN, FAR_ROUND, FAR_CROWN, WHOLE_TREE = range(7)  # the last is for boards only
 _ARC = np.linspace(0.0, 2.0 * np.pi, 8, endpoint=False) + np.pi / 8
 _CORNERS: tuple[list[tuple[float, float]], ...] = (
     [(0, 0), (1, 0), (1, 1), (0, 1)],
@@ -55,7 +57,7 @@ PLAIN, TUBE, BANDS, LEAVES, STRAW, PANELS = range(6)
 
 FEW = 5.0  # something round that is narrower than this is drawn with fewer corners [pixels]
 NEAR = 0.12  # faces are cut off this far before the camera [u]
-_BIAS = 1.01  # a face this much farther than the ground is still in front of it: ground depth is approximate
+BIAS = 1.01  # a face this much farther than the ground is still in front of it: ground depth is approximate
 _SHADOW_BIAS = 1.06
 _HALF_MASK = np.uint32(0x7F7F7F7F)
 _EIGHTH_MASK = np.uint32(0x1F1F1F1F)
@@ -82,7 +84,7 @@ def _leaves() -> NDArray[np.int8]:
     return changes
 
 
-_LEAVES = _leaves()
+LEAF_SHADES = _leaves()
 
 
 @kernel
@@ -93,16 +95,11 @@ def _pattern(pattern: int, s: float, t: float, length: float, height: float, fin
         return int(1.5 - 14.0 * away * away), pattern == BANDS and 0.36 < t < 0.62
     if pattern == LEAVES:
         i, j = min(max(int(45.0 * s), 0), 44), min(max(int(44.0 * t), 0), 43)
-        return int(np.int64(_LEAVES[1 if fine else 0, j, i])), False
+        return int(np.int64(LEAF_SHADES[1 if fine else 0, j, i])), False
     if pattern == STRAW:
         if abs(t - 0.28) < 0.045 or abs(t - 0.72) < 0.045:
             return -3, False
         return (_speckle(int(2.5 * s * length), int(9.0 * t * height)) - 2 if fine else -1), False
-    if pattern == PANELS:
-        if t > 0.88:
-            return 1, True
-        seam = s * length * 0.5
-        return (-2 if fine and seam - math.floor(seam) < 0.05 else 0) - int(2.0 * (1.0 - t)), False
     return 0, False
 
 
@@ -145,7 +142,7 @@ def _project(face: Floats, eye: Eye, view: View, corners: Floats) -> int:
 
 @kernel
 def _outline_rows(corners: Floats, count: int, view: View, columns: NDArray[np.int64]) -> tuple[int, int]:
-    """Rows whose centres a convex outline covers; `columns` (height, 2) gets the first and the end column of each."""
+    """Rows whose centres a convex outline covers; `columns` gets the first and the end column of each."""
     top, bottom = math.inf, -math.inf
     left, right = math.inf, -math.inf
     for k in range(count):
@@ -217,21 +214,86 @@ def _fill(
     pattern, light = int(face[PATTERN]), NEUTRAL_SHADE + math.floor(face[SHADE] + 0.5)
     cell = max(face[LENGTH], face[HEIGHT]) if pattern == LEAVES else 2.0
     for row in range(rows[0], rows[1]):
-        start, end = columns[row]
+        start, end = columns[row, 0], columns[row, 1]
         near = near_0 + start * near_step + row * near_down
+        here, before = (
+            pixels[row * view.width + start : row * view.width + end],
+            nearness[row * view.width + start : row * view.width + end],
+        )
+        if pattern == PLAIN:
+            _even_row(table[ramp + min(max(light, 0), 15)], near, near_step, here, before)
+            continue
         s_ray, t_ray = s_0 + start * s_step + row * s_down, t_0 + start * t_step + row * t_down
         fine = near * view.fx * cell > 12.0
-        for place in range(row * view.width + start, row * view.width + end):
-            if near * _BIAS > nearness[place]:
+        if pattern == PANELS:
+            rays = near, near_step, s_ray, s_step, t_ray, t_step
+            _panel_row(table, ramp, change, light, rays, (s0, t0), 0.5 * face[LENGTH], fine, here, before)
+            continue
+        for k in range(len(here)):
+            if near * BIAS > before[k]:
                 depth = 1.0 / near
                 more, second = _pattern(
                     pattern, depth * s_ray - s0, depth * t_ray - t0, face[LENGTH], face[HEIGHT], fine
                 )
-                pixels[place] = table[ramp + (change if second else 0) + min(max(light + more, 0), 15)]
-                nearness[place] = near
+                here[k] = table[ramp + (change if second else 0) + min(max(light + more, 0), 15)]
+                before[k] = near
             near += near_step
             s_ray += s_step
             t_ray += t_step
+
+
+@kernel
+def _even_row(
+    pixel: np.uint32, near: float, near_step: float, pixels: NDArray[np.uint32], nearness: NDArray[np.float32]
+) -> None:
+    """A row of one colour, where it is the nearest."""
+    first, step, biased = np.float32(near), np.float32(near_step), np.float32(BIAS)
+    for k in range(len(pixels)):
+        here, before = first + np.float32(np.int32(k)) * step, nearness[k]
+        nearer = here * biased > before
+        pixels[k] = pixel if nearer else pixels[k]
+        nearness[k] = here if nearer else before
+
+
+@kernel
+def _panel_row(
+    table: Palette,
+    ramp: int,
+    change: int,
+    light: int,
+    rays: tuple[float, float, float, float, float, float],
+    origin: tuple[float, float],
+    panels: float,
+    fine: bool,
+    pixels: NDArray[np.uint32],
+    nearness: NDArray[np.float32],
+) -> None:
+    """A row of a wall, where it is the nearest: a rim, two shades below it, and seams between its panels.
+
+    Five colours, chosen by comparing: several pixels a machine instruction.
+    """
+    rim = table[ramp + change + min(max(light + 1, 0), 15)]
+    high, low = table[ramp + min(max(light, 0), 15)], table[ramp + min(max(light - 1, 0), 15)]
+    high_seam, low_seam = table[ramp + min(max(light - 2, 0), 15)], table[ramp + min(max(light - 3, 0), 15)]
+    near, near_step = np.float32(rays[0]), np.float32(rays[1])
+    s, s_step = np.float32(rays[2] * panels), np.float32(rays[3] * panels)
+    t, t_step = np.float32(rays[4]), np.float32(rays[5])
+    s0, t0 = np.float32(origin[0] * panels), np.float32(origin[1])
+    seam = np.float32(0.05 if fine else -1.0)
+    one, biased, half, rim_at = np.float32(1.0), np.float32(BIAS), np.float32(0.5), np.float32(0.88)
+    for k in range(len(pixels)):
+        along = np.float32(np.int32(k))
+        here = near + along * near_step
+        depth = one / here
+        across, up = depth * (s + along * s_step) - s0, depth * (t + along * t_step) - t0
+        upper = up > half
+        plain, seamed = high if upper else low, high_seam if upper else low_seam
+        color = seamed if across - np.floor(across) < seam else plain
+        color = rim if up > rim_at else color
+        old, before = pixels[k], nearness[k]
+        nearer = here * biased > before
+        pixels[k] = color if nearer else old
+        nearness[k] = here if nearer else before
 
 
 @kernel
@@ -243,8 +305,9 @@ def _darken(
     columns: NDArray[np.int64],
     pixels: NDArray[np.uint32],
     nearness: NDArray[np.float32],
+    on_level: bool,
 ) -> None:
-    """Paint a projected shadow."""
+    """Paint a projected shadow; nothing hides it on level ground."""
     nx, ny, nz, _, _, _, _, _, _, distance = _across(face, eye)
     if abs(distance) < 1e-9:
         return
@@ -252,10 +315,14 @@ def _darken(
     near_0, near_column, near_down = _on_picture(eye, view, nx * inverse, ny * inverse, nz * inverse)
     near_step = np.float32(near_column)
     for row in range(rows[0], rows[1]):
-        start, end = columns[row]
+        start, end = columns[row, 0], columns[row, 1]
         near = np.float32(near_0 + start * near_column + row * near_down)
         first = row * view.width
         here, before = pixels[first + start : first + end], nearness[first + start : first + end]
+        if on_level:
+            for k in range(len(here)):
+                here[k] = ((here[k] >> 1) & _HALF_MASK) + ((here[k] >> 3) & _EIGHTH_MASK)
+            continue
         for k in range(len(here)):
             pixel = here[k]
             dark = ((pixel >> 1) & _HALF_MASK) + ((pixel >> 3) & _EIGHTH_MASK)
@@ -263,31 +330,25 @@ def _darken(
 
 
 @kernel
-def paint_faces(
-    faces: Floats,
+def paint_face(
+    face: Floats,
     eye: Eye,
     view: View,
-    palette: Palette,
-    ramps: Palette,
+    table: Palette,
     corners: Floats,
     columns: NDArray[np.int64],
     pixels: NDArray[np.uint32],
     nearness: NDArray[np.float32],
+    on_level: bool,
 ) -> None:
-    """Paint all shadows, then all other faces; `corners` and `columns` are scratch space."""
-    for shadows in range(1, -1, -1):
-        for k in range(len(faces)):
-            face = faces[k]
-            if face[SHADOW] != shadows:
-                continue
-            count = _project(face, eye, view, corners)
-            if count < 3:
-                continue
-            rows = _outline_rows(corners, count, view, columns)
-            if rows[0] >= rows[1]:
-                continue
-            if shadows:
-                _darken(face, eye, view, rows, columns, pixels, nearness)
-            else:
-                table = ramps if face[RAMP] >= PALETTE_SIZE else palette
-                _fill(face, eye, view, table, rows, columns, pixels, nearness)
+    """Paint one face or shadow; `corners` and `columns` are scratch space."""
+    count = _project(face, eye, view, corners)
+    if count < 3:
+        return
+    rows = _outline_rows(corners, count, view, columns)
+    if rows[0] >= rows[1]:
+        return
+    if face[KIND] == SHADOW:
+        _darken(face, eye, view, rows, columns, pixels, nearness, on_level)
+    else:
+        _fill(face, eye, view, table, rows, columns, pixels, nearness)

@@ -132,28 +132,29 @@ def _pixels_left(at: int, step: int, pixels_per_step: float) -> float:
 
 @kernel
 def _run_in_tile(
-    texels: NDArray[np.uint16], line: Line, level: int, palette: Palette, pixels: NDArray[np.uint32], count: int
+    surface: Surface,
+    tile: int,
+    line: Line,
+    level: int,
+    palette: Palette,
+    pixels: NDArray[np.uint32],
+    start: int,
+    end: int,
 ) -> None:
-    """`count` pixels from one tile's level; 32 bits hold a place in the tile, its texel on top, and wrap for free."""
+    """Pixels start..end-1 from one tile's level; 32 bits hold a place in the tile, its texel on top, and wrap for free.
+
+    Indices are unsigned, so that none is looked at for being negative.
+    """
+    own, first = np.uint64(tile), np.uint64(_STARTS[level])
     column_shift, row_shift = np.uint32(26 + level), np.uint32(20 + 2 * level)
     row_mask = np.uint32((63 >> level) << (6 - level))
     u, v = np.uint32(line.u << 10), np.uint32(line.v << 10)
     du, dv = np.uint32(line.du << 10), np.uint32(line.dv << 10)
-    k = 0
-    while k + 4 <= count:  # unrolled by hand: vectors do not pay where every lane reads two tables
-        pixels[k] = palette[texels[((v >> row_shift) & row_mask) + (u >> column_shift)]]
-        u, v = np.uint32(u + du), np.uint32(v + dv)
-        pixels[k + 1] = palette[texels[((v >> row_shift) & row_mask) + (u >> column_shift)]]
-        u, v = np.uint32(u + du), np.uint32(v + dv)
-        pixels[k + 2] = palette[texels[((v >> row_shift) & row_mask) + (u >> column_shift)]]
-        u, v = np.uint32(u + du), np.uint32(v + dv)
-        pixels[k + 3] = palette[texels[((v >> row_shift) & row_mask) + (u >> column_shift)]]
-        u, v = np.uint32(u + du), np.uint32(v + dv)
-        k += 4
-    while k < count:
-        pixels[k] = palette[texels[((v >> row_shift) & row_mask) + (u >> column_shift)]]
-        u, v = np.uint32(u + du), np.uint32(v + dv)
-        k += 1
+    place, stop = np.uint64(start), np.uint64(end)
+    while place < stop:
+        texel = first + np.uint64(((v >> row_shift) & row_mask) + (u >> column_shift))
+        pixels[place] = palette[surface.tiles[own, texel]]
+        u, v, place = np.uint32(u + du), np.uint32(v + dv), place + np.uint64(1)
 
 
 @kernel
@@ -166,8 +167,7 @@ def texture_run(
     while start < end:
         left = min(_pixels_left(u, du, per_u), _pixels_left(v, dv, per_v), end - start - 1.0)
         count = int(np.int64(left)) + 1
-        texels = surface.tiles[_tile(surface, u, v), _STARTS[level] :]
-        _run_in_tile(texels, Line(u, v, du, dv), level, palette, pixels[start:], count)
+        _run_in_tile(surface, _tile(surface, u, v), Line(u, v, du, dv), level, palette, pixels, start, start + count)
         u, v, start = u + du * count, v + dv * count, start + count
 
 

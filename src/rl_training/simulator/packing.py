@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rl_training.simulator.bank import Bank
 from rl_training.simulator.collision import build_grid
+from rl_training.simulator.sight import solid_balls, wall_balls
 from rl_training.simulator.texture import TILE_TEXELS, GroundTexture, bake
 from rl_training.simulator.track import LINE_COLUMNS, SOLID_COLUMNS, WALL_COLUMNS, ZONE_COLUMNS, Track
 
@@ -80,6 +81,8 @@ class TrackBank:
         self._fill("zone_count", "zones", slot, track.friction_zones)
         self._fill("wall_count", "walls", slot, track.walls)
         self._fill("solid_count", "solids", slot, track.solids)
+        self._copy("wall_balls", slot, wall_balls(track.walls))
+        self._copy("solid_balls", slot, solid_balls(track.solids))
         self._fill("start_line_count", "start_lines", slot, track.start_lines)
         heights = track.heights
         if heights is None:
@@ -179,8 +182,10 @@ def _empty_arrays(slots: int) -> dict[str, NDArray[Any]]:
         "tiles": np.zeros((0, TILE_TEXELS), np.uint16),
         "wall_count": zeros(dtype=int32),
         "walls": zeros(1, WALL_COLUMNS),
+        "wall_balls": zeros(4, 1),
         "solid_count": zeros(dtype=int32),
         "solids": zeros(1, SOLID_COLUMNS),
+        "solid_balls": zeros(4, 1),
         "grid_shape": zeros(2, dtype=int32),
         "grid_origin": zeros(3),
         "grid_start": zeros(2, dtype=int32),

@@ -13,17 +13,22 @@ from numpy.typing import NDArray
 
 from rl_training.simulator import faces as f
 from rl_training.simulator.bank import Bank
+from rl_training.simulator.boards import LEAST_UP
 from rl_training.simulator.faces import (
     BANDS,
+    BOARD,
     CROWN,
+    FACE,
     LEAVES,
     PANELS,
     PLAIN,
     ROUND_OFF,
+    SHADOW,
     SPIKE,
     SQUARE,
     STRAW,
     TUBE,
+    WHOLE_TREE,
 )
 from rl_training.simulator.hill_view import Terrain, terrain_height
 from rl_training.simulator.jit import kernel
@@ -41,6 +46,7 @@ from rl_training.simulator.palette import (
     pack_color,
     shade_factor,
 )
+from rl_training.simulator.sight import CHUNK, SMALLEST, Bounds, board_in_sight, bounds_of, in_sight, mark_in_sight
 from rl_training.simulator.track import (
     SOLID_BASE,
     SOLID_HALF_X,
@@ -69,7 +75,6 @@ Floats = NDArray[np.float64]
 FAR_WALL = 400.0  # walls and solids farther away than this are not drawn [u]
 FAR_SOLID = 250.0
 FAR_SHADOW = 45.0
-SMALLEST = 0.5  # what covers less of the picture is not drawn [pixels]
 MOST_CAST = 3.0  # longest shadow, in heights
 
 # Columns of `others`: cars to be seen. The colour is red · 65536 + green · 256 + blue.
@@ -113,11 +118,12 @@ _BOARD_ROWS[Shape.CONE] = 1, 3
 _BOARD_ROWS[Shape.TREE] = 3, 5
 _BOARD_ROWS[Shape.PERSON] = 5, 8
 
-_BOX_SHAPE, _CYLINDER_SHAPE, _CONE_SHAPE, _ARCH_SHAPE = (
+_BOX_SHAPE, _CYLINDER_SHAPE, _CONE_SHAPE, _ARCH_SHAPE, _TREE_SHAPE = (
     int(Shape.BOX),
     int(Shape.CYLINDER),
     int(Shape.CONE),
     int(Shape.ARCH),
+    int(Shape.TREE),
 )
 _BALE, _FOLIAGE, _WOOD, _LINE_WHITE = (
     int(Material.BALE),
@@ -141,13 +147,13 @@ def _emit(
     ramp: int,
     ramp_alt: int,
     shade: float,
-    shadow: bool,
+    kind: int,
 ) -> int:
     """Append a face, if there is room; returns the number of faces."""
     if count >= len(faces):
         return count
     face = faces[count]
-    face[f.SHADOW] = 1.0 if shadow else 0.0
+    face[f.KIND] = kind
     face[f.OX], face[f.OY], face[f.OZ] = origin
     face[f.UX], face[f.UY], face[f.UZ] = u
     face[f.VX], face[f.VY], face[f.VZ] = v
@@ -182,41 +188,6 @@ def _fill_ramp(ramps: Palette, start: int, red: float, green: float, blue: float
 
 
 @kernel
-def _in_sight(eye: Eye, view: View, x: float, y: float, z: float, radius: float, far: float) -> bool:
-    """Whether a ball may show in the picture, and larger than a pixel is wide."""
-    x, y, z = x - eye.x, y - eye.y, z - eye.z
-    depth = x * eye.forward_x + y * eye.forward_y + z * eye.forward_z
-    if depth < -radius or depth > far + radius or 2.0 * radius * view.fx < depth:
-        return False
-    depth = max(depth, 0.0)
-    right = x * eye.right_x + y * eye.right_y + z * eye.right_z
-    widest = max(view.cx, view.width - view.cx) / view.fx
-    if abs(right) > widest * depth + radius * math.sqrt(1.0 + widest * widest):
-        return False
-    up = x * eye.up_x + y * eye.up_y + z * eye.up_z
-    above, below = view.cy / view.fy, (view.height - view.cy) / view.fy
-    if up > above * depth + radius * math.sqrt(1.0 + above * above):
-        return False
-    return up >= -below * depth - radius * math.sqrt(1.0 + below * below)
-
-
-@kernel
-def _board_in_sight(eye: Eye, view: View, x: float, y: float, z: float, half: float, tall: float) -> bool:
-    """Whether an upright board may show: a board as wide as 2 · `half`, `tall` above its foot's middle (x, y, z)."""
-    x, y, z = x - eye.x, y - eye.y + 0.5 * tall, z - eye.z
-    depth = x * eye.forward_x + y * eye.forward_y + z * eye.forward_z
-    deep = half + 0.5 * tall * abs(eye.forward_y)
-    if depth < deep + 0.5:
-        return True  # so near that its own depth counts
-    if 2.0 * half * tall * view.fx * view.fy < SMALLEST * depth * depth:
-        return False
-    above, below = view.cy / view.fy, (view.height - view.cy) / view.fy
-    up = x * eye.up_x + y * eye.up_y + z * eye.up_z
-    high = 0.5 * tall * abs(eye.up_y) + half * math.sqrt(max(1.0 - eye.up_y * eye.up_y, 0.0))
-    return up - high <= above * depth + abs(above) * deep and up + high >= -below * depth - abs(below) * deep
-
-
-@kernel
 def _cast(
     faces: Floats,
     count: int,
@@ -247,7 +218,7 @@ def _cast(
         0,
         0,
         0.0,
-        True,
+        SHADOW,
     )
 
 
@@ -296,26 +267,35 @@ def _emit_boxes(
                 ramp,
                 ramp,
                 light_steps(light, facing) + part[7],
-                False,
+                FACE,
             )
     return count
 
 
 @kernel
 def _emit_boards(
-    faces: Floats, count: int, shape: int, solid: Floats, own: int, eye: Eye, view: View, light: Floats
+    faces: Floats, count: int, shape: int, solid: Floats, own: int, eye: Eye, view: View, shade: float
 ) -> int:
     """The boards of a round solid, turned to the eye."""
     x, z = solid[SOLID_X], solid[SOLID_Z]
-    away = max(math.hypot(x - eye.x, z - eye.z), 1e-6)
+    away = max(math.sqrt((x - eye.x) ** 2 + (z - eye.z) ** 2), 1e-6)
     right_x, right_z = (z - eye.z) / away, (eye.x - x) / away
-    shade = light_steps(light, _ROUND_LIGHT)
     height = solid[SOLID_HEIGHT]
+    if shape == _TREE_SHAPE and eye.up_y > LEAST_UP and away > 4.0 * solid[SOLID_HALF_Z]:
+        half, before = solid[SOLID_HALF_Z], count
+        count = _emit(
+            faces, count, (x - half * right_x, solid[SOLID_BASE], z - half * right_z),
+            (2.0 * half * right_x, 0.0, 2.0 * half * right_z), (0.0, height, 0.0),
+            WHOLE_TREE, LEAVES, own, _ramp(TRUNK, own), shade, BOARD,
+        )  # fmt: skip
+        if count > before:
+            faces[before, f.STEM] = solid[SOLID_HALF_X] / half
+        return count
     for k in range(_BOARD_ROWS[shape, 0], _BOARD_ROWS[shape, 1]):
         board = _BOARDS[k]
         half = board[0] * solid[SOLID_HALF_X] + board[1] * solid[SOLID_HALF_Z]
         foot, tall = solid[SOLID_BASE] + board[2] * height, (board[3] - board[2]) * height
-        if not _board_in_sight(eye, view, x, foot, z, half, tall):
+        if not board_in_sight(eye, view, x, foot, z, half, tall):
             continue
         count = _emit(
             faces,
@@ -328,94 +308,90 @@ def _emit_boards(
             _ramp(int(board[6]), own),
             _ramp(int(board[7]), own),
             shade,
-            False,
+            BOARD,
         )
     top = solid[SOLID_BASE] + height
     if shape == _CYLINDER_SHAPE and eye.y > top:
         half = solid[SOLID_HALF_X]
         count = _emit(
             faces, count, (x - half, top, z - half), (2.0 * half, 0.0, 0.0), (0.0, 0.0, 2.0 * half),
-            ROUND_OFF, PLAIN, own, own, -1.0, False,
+            ROUND_OFF, PLAIN, own, own, -1.0, FACE,
         )  # fmt: skip
     return count
 
 
 @kernel
-def _collect_walls(bank: Bank, slot: int, eye: Eye, view: View, light: Floats, terrain: Terrain, faces: Floats) -> int:
-    count = 0
-    for k in range(bank.wall_count[slot]):
-        wall = bank.walls[slot, k]
-        length_x, length_z = wall[WALL_X1] - wall[WALL_X0], wall[WALL_Z1] - wall[WALL_Z0]
-        x, z = wall[WALL_X0] + 0.5 * length_x, wall[WALL_Z0] + 0.5 * length_z
-        half = 0.5 * math.sqrt(length_x * length_x + length_z * length_z)
-        height = wall[WALL_HEIGHT]
-        if not _in_sight(eye, view, x, wall[WALL_BASE0], z, half + height, FAR_WALL):
-            continue
-        facing = (light[SUN_X] * length_z - light[SUN_Z] * length_x) / max(2.0 * half, 1e-9)
-        if (eye.x - x) * length_z - (eye.z - z) * length_x < 0.0:
-            facing = -facing
-        own = int(wall[WALL_MATERIAL]) * 0x1100
-        u = (length_x, wall[WALL_BASE1] - wall[WALL_BASE0], length_z)
-        origin = (wall[WALL_X0], wall[WALL_BASE0], wall[WALL_Z0])
-        shade = light_steps(light, facing)
-        count = _emit(faces, count, origin, u, (0.0, height, 0.0), SQUARE, PANELS, own, own, shade, False)
-        if light[OUTDOOR] and light[SUN_Y] > 1e-6 and _in_sight(eye, view, x, wall[WALL_BASE0], z, half, FAR_SHADOW):
-            cast = -height / max(light[SUN_Y], 0.3)
-            v = (light[SUN_X] * cast, 0.0, light[SUN_Z] * cast)
-            origin = (origin[0], origin[1] + 0.02, origin[2])
-            count = _emit(faces, count, origin, u, v, SQUARE, PLAIN, 0, 0, 0.0, True)
+def _collect_wall(wall: Floats, eye: Eye, bounds: Bounds, light: Floats, faces: Floats, count: int) -> int:
+    length_x, length_z = wall[WALL_X1] - wall[WALL_X0], wall[WALL_Z1] - wall[WALL_Z0]
+    x, z = wall[WALL_X0] + 0.5 * length_x, wall[WALL_Z0] + 0.5 * length_z
+    half = 0.5 * math.sqrt(length_x * length_x + length_z * length_z)
+    height = wall[WALL_HEIGHT]
+    facing = (light[SUN_X] * length_z - light[SUN_Z] * length_x) / max(2.0 * half, 1e-9)
+    if (eye.x - x) * length_z - (eye.z - z) * length_x < 0.0:
+        facing = -facing
+    own = int(wall[WALL_MATERIAL]) * 0x1100
+    u = (length_x, wall[WALL_BASE1] - wall[WALL_BASE0], length_z)
+    origin = (wall[WALL_X0], wall[WALL_BASE0], wall[WALL_Z0])
+    shade = light_steps(light, facing)
+    count = _emit(faces, count, origin, u, (0.0, height, 0.0), SQUARE, PANELS, own, own, shade, FACE)
+    if light[OUTDOOR] and light[SUN_Y] > 1e-6 and in_sight(eye, bounds, x, wall[WALL_BASE0], z, half, FAR_SHADOW):
+        cast = -height / max(light[SUN_Y], 0.3)
+        v = (light[SUN_X] * cast, 0.0, light[SUN_Z] * cast)
+        origin = (origin[0], origin[1] + 0.02, origin[2])
+        count = _emit(faces, count, origin, u, v, SQUARE, PLAIN, 0, 0, 0.0, SHADOW)
     return count
 
 
 @kernel
-def _far_shadow(eye: Eye, view: View, solid: Floats) -> float:
-    """Depth at which a solid's shadow, seen so low over the ground, is too small or too flat to be drawn."""
+def _shadow_shows(eye: Eye, view: View, solid: Floats, depth: float) -> bool:
+    """Whether a shadow that deep in the picture, seen so low over the ground, is large enough to be drawn."""
     high = view.fy * max(eye.y - solid[SOLID_BASE], 1.0) * (solid[SOLID_HEIGHT] + solid[SOLID_HALF_X])
     wide = 2.0 * view.fx * (solid[SOLID_HALF_X] + solid[SOLID_HALF_Z])
-    limit: float = min(FAR_SHADOW, math.sqrt(high / SMALLEST), (high * wide / SMALLEST) ** (1.0 / 3.0))
-    return limit
+    square = depth * depth
+    return bool(depth < FAR_SHADOW and SMALLEST * square < high and SMALLEST * square * depth < high * wide)
 
 
 @kernel
-def _collect_solids(
-    bank: Bank,
-    slot: int,
+def _collect_solid(
+    solid: Floats,
     eye: Eye,
     view: View,
+    bounds: Bounds,
     light: Floats,
+    round_shade: float,
     terrain: Terrain,
     faces: Floats,
     count: int,
     axes: Floats,
 ) -> int:
-    for k in range(bank.solid_count[slot]):
-        solid = bank.solids[slot, k]
-        x, z, half_x, half_z, height = (
-            solid[SOLID_X],
-            solid[SOLID_Z],
-            solid[SOLID_HALF_X],
-            solid[SOLID_HALF_Z],
-            solid[SOLID_HEIGHT],
-        )
-        radius = 1.15 * math.sqrt(half_x * half_x + half_z * half_z + 0.25 * height * height)
-        if not _in_sight(eye, view, x, solid[SOLID_BASE] + 0.5 * height, z, radius, FAR_SOLID):
-            continue
-        shape, material = int(solid[SOLID_SHAPE]), int(solid[SOLID_MATERIAL])
-        own = material * 0x1100
-        square = shape in (_BOX_SHAPE, _ARCH_SHAPE)
-        if square:
-            parts = _BOX_PARTS if shape == _BOX_SHAPE else _ARCH_PARTS
-            count = _emit_boxes(
-                faces, count, parts, (x, solid[SOLID_BASE], z), (solid[SOLID_YAW], 0.0, 0.0), (half_x, height, half_z),
-                own, STRAW if material == _BALE else PLAIN, eye, light, axes,
-            )  # fmt: skip
-        else:
-            count = _emit_boards(faces, count, shape, solid, own, eye, view, light)
-        far = _far_shadow(eye, view, solid)
-        if _in_sight(eye, view, x, solid[SOLID_BASE], z, radius, far) and shape != _ARCH_SHAPE:
-            half = max(half_x, half_z) if not square else 0.7 * (half_x + half_z)
-            outline = SPIKE if shape == _CONE_SHAPE else (SQUARE if square or shape == _CYLINDER_SHAPE else ROUND_OFF)
-            count = _cast(faces, count, terrain, light, x, z, half, height, outline)
+    x, z, half_x, half_z, height = (
+        solid[SOLID_X],
+        solid[SOLID_Z],
+        solid[SOLID_HALF_X],
+        solid[SOLID_HALF_Z],
+        solid[SOLID_HEIGHT],
+    )
+    shape, material = int(solid[SOLID_SHAPE]), int(solid[SOLID_MATERIAL])
+    own = material * 0x1100
+    square = shape in (_BOX_SHAPE, _ARCH_SHAPE)
+    if square:
+        parts = _BOX_PARTS if shape == _BOX_SHAPE else _ARCH_PARTS
+        count = _emit_boxes(
+            faces, count, parts, (x, solid[SOLID_BASE], z), (solid[SOLID_YAW], 0.0, 0.0), (half_x, height, half_z),
+            own, STRAW if material == _BALE else PLAIN, eye, light, axes,
+        )  # fmt: skip
+    else:
+        count = _emit_boards(faces, count, shape, solid, own, eye, view, round_shade)
+    if shape == _ARCH_SHAPE or light[OUTDOOR] == 0.0:
+        return count
+    radius = 1.15 * math.sqrt(half_x * half_x + half_z * half_z + 0.25 * height * height)
+    ahead = (x - eye.x) * eye.forward_x + (z - eye.z) * eye.forward_z + (solid[SOLID_BASE] - eye.y) * eye.forward_y
+    if _shadow_shows(eye, view, solid, max(ahead - radius, 0.0)) and in_sight(
+        eye, bounds, x, solid[SOLID_BASE], z, radius, FAR_SHADOW
+    ):
+        half = max(half_x, half_z) if not square else 0.7 * (half_x + half_z)
+        outline = SPIKE if shape == _CONE_SHAPE else (SQUARE if square or shape == _CYLINDER_SHAPE else ROUND_OFF)
+        count = _cast(faces, count, terrain, light, x, z, half, height, outline)
     return count
 
 
@@ -431,11 +407,25 @@ def collect_faces(
     faces: Floats,
     ramps: Palette,
     axes: Floats,
+    marks: NDArray[np.uint8],
 ) -> int:
-    """Fill `faces` with what may be seen of walls, solids and other cars; returns their number."""
-    count = _collect_walls(bank, slot, eye, view, light, terrain, faces)
-    before = count
-    count = _collect_solids(bank, slot, eye, view, light, terrain, faces, count, axes)
+    """Fill `faces` with what may be seen of walls, solids and other cars; returns their number. `marks` is scratch."""
+    count = 0
+    bounds = bounds_of(view)
+    for first in range(0, bank.wall_count[slot], CHUNK):
+        some = marks[: min(bank.wall_count[slot] - first, CHUNK)]
+        mark_in_sight(eye, bounds, bank.wall_balls[slot], first, FAR_WALL, some)
+        for k in range(len(some)):
+            if some[k]:
+                count = _collect_wall(bank.walls[slot, first + k], eye, bounds, light, faces, count)
+    before, round_shade = count, light_steps(light, _ROUND_LIGHT)
+    for first in range(0, bank.solid_count[slot], CHUNK):
+        some = marks[: min(bank.solid_count[slot] - first, CHUNK)]
+        mark_in_sight(eye, bounds, bank.solid_balls[slot], first, FAR_SOLID, some)
+        for k in range(len(some)):
+            if some[k]:
+                solid = bank.solids[slot, first + k]
+                count = _collect_solid(solid, eye, view, bounds, light, round_shade, terrain, faces, count, axes)
     if count > before or len(others) > 0:
         _fill_ramp(ramps, _TYRE_RAMP, 38.0, 38.0, 42.0, light)
         _fill_ramp(ramps, _GLASS_RAMP, 70.0, 88.0, 104.0, light)
@@ -444,7 +434,7 @@ def collect_faces(
     for k in range(len(others)):
         car = others[k]
         x, y, z = car[OTHER_X], car[OTHER_Y], car[OTHER_Z]
-        if ramp + 16 > len(ramps) or not _in_sight(eye, view, x, y, z, 1.3, FAR_SOLID):
+        if ramp + 16 > len(ramps) or not in_sight(eye, bounds, x, y, z, 1.3, FAR_SOLID):
             continue
         color = int(car[OTHER_COLOR])
         _fill_ramp(ramps, ramp, float(color >> 16 & 255), float(color >> 8 & 255), float(color & 255), light)
