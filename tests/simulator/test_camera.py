@@ -156,8 +156,8 @@ def test_round_things_look_the_same_to_a_camera_that_leans_too_far_for_boards() 
     tree[0, :9] = Shape.TREE, 2.0, 40.0, 0.0, 0.4, 2.5, 0.0, 7.0, Material.FOLIAGE
     camera, bare = Camera(road(ROAD, solids=tree)), Camera(road(ROAD))
     covered = [int((camera.frame(roll=r) != bare.frame(roll=r)).any(axis=2).sum()) for r in (0.46, 0.53)]
-    assert covered[0] > 100
-    assert covered[1] == pytest.approx(covered[0], rel=0.15)
+    assert covered[0] > 70
+    assert covered[1] == pytest.approx(covered[0], rel=0.2)
 
 
 def test_other_cars_are_seen_in_their_colour() -> None:
