@@ -1,6 +1,6 @@
 """Random peers against framing, server and client: `make fuzz`, or `python -m tests.protocol.fuzz [INPUTS [SEED]]`.
 
-100,000 inputs by default, of a seed that is printed, on all cores. A few hundred of the same kind run in the test suite.
+100,000 inputs by default, of a seed that is printed, on all cores. A few hundred run in the test suite.
 """
 
 from __future__ import annotations
