@@ -156,7 +156,7 @@ def image_files(image: bytes, junk: bytes) -> None:
             assert images.decode(data).ndim == 3
 
 
-PART = 2500  # inputs of one process at a time
+PART = 5000  # inputs of one process at a time
 TARGETS: dict[str, tuple[Callable[[], None], float]] = {  # and its share of the inputs
     "framing": (framing, 0.6),
     "server": (server_end, 0.15),
@@ -196,7 +196,7 @@ def main(total: int, first_seed: int) -> None:
     started = time.monotonic()
     done: Counter[str] = Counter()
     spent: Counter[str] = Counter()
-    with multiprocessing.get_context("spawn").Pool() as pool:
+    with multiprocessing.get_context("spawn").Pool(maxtasksperchild=1) as pool:
         for name, inputs, seconds in pool.imap_unordered(_share, jobs):
             done[name] += inputs
             spent[name] += round(seconds)

@@ -32,13 +32,20 @@ def lidar_of(conf: Mapping[str, Any]) -> LidarConfig:
 
 
 def scan_points(world: World, car: int, lidar: LidarConfig) -> list[Mapping[str, float]]:
-    """Points of one scan; rays that meet nothing are left out. Heights count from the first level, as Unity has it."""
+    """Points of one scan; rays that meet nothing are left out. Heights count from the first level, as Unity has it.
+
+    The 0.0 that is added makes the first level's angle 0.0 where the step is negative, and not -0.0.
+    """
     arena = car // world.cars
     out = np.empty(lidar.shape)
     scan(
         world.bank, int(world.slots[arena]), world.state[car], world.state[world.rows(arena)], world.params, lidar, out
     )
     return [
-        {"d": round(float(out[level, k]), 2), "rx": k * lidar.deg_per_sweep_inc, "ry": level * lidar.deg_ang_delta}
+        {
+            "d": round(float(out[level, k]), 2),
+            "rx": k * lidar.deg_per_sweep_inc,
+            "ry": level * lidar.deg_ang_delta + 0.0,
+        }
         for level, k in np.argwhere(out >= 0.0)
     ]

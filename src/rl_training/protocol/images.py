@@ -91,7 +91,7 @@ def _png_is_whole(data: bytes) -> bool:
         length, kind = struct.unpack_from(">I4s", data, place)
         place += 12 + length
         if kind == b"IEND":
-            return place <= len(data)
+            return bool(place <= len(data))
     return False
 
 

@@ -82,13 +82,17 @@ _RENAMED = {"active_node": "activeNode", "total_nodes": "totalNodes"}
 _EXTRAS = ("progress", "furthest", "road_length", "road_ends", "laps", "last_lap_time", "road_offset")
 _INTEGERS = {"active_node", "total_nodes", "road_ends", "laps"}
 _NOT_SCALAR = {"image", "image_b", "lidar", "old_units"}
-_READERS: dict[str, Callable[[Any, str], Any]] = {"hit": read_text, **dict.fromkeys(_INTEGERS, read_integer)}
 # (attribute, name on the wire), in order; the two before the images first.
 _SCALARS = tuple(
     (field.name, _RENAMED.get(field.name, field.name))
     for field in dataclasses.fields(Telemetry)
     if field.name not in _NOT_SCALAR
 )
+_READERS: dict[str, Callable[[Any, str], Any]] = {
+    **{attribute: read_number for attribute, _ in _SCALARS},
+    **dict.fromkeys(_INTEGERS, read_integer),
+    "hit": read_text,
+}
 _BEFORE_IMAGES, _AFTER_IMAGES = _SCALARS[:2], tuple(item for item in _SCALARS[2:] if item[0] not in _EXTRAS)
 _ODOMETERS = ("front_left_odom", "front_right_odom", "rear_left_odom", "rear_right_odom")
 _METRIC = (
@@ -137,7 +141,8 @@ def read_telemetry(raw: RawMessage) -> Telemetry:
     for attribute, name in _SCALARS:
         value = raw.get(name)
         if value is not None:
-            values[attribute] = _READERS.get(attribute, read_number)(value, name)
+            read = _READERS[attribute]
+            values[attribute] = read(value, name)
     if "odom" in raw:
         _convert_old_release(raw["odom"], values)
     second = raw.get("image_b") or raw.get("imageb")
