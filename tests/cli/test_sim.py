@@ -59,6 +59,9 @@ def test_the_program_serves_and_stops_cleanly(number: signal.Signals) -> None:
     ("arguments", "said"),
     [
         (["--speed", "0"], "--speed is 0.0"),
+        (["--speed", "inf"], "--speed is inf"),
+        (["--port", "65536"], "expected 0 to 65535"),
+        (["--track", "generated_road", "--seed", "-1"], "--seed is -1"),
         (["--track", "warehose"], "Did you mean 'warehouse'"),
         (["--lockstep", "--speed", "2"], "not allowed with"),
         (["--connect", "here:there"], "expected HOST:PORT"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import math
 import sys
 
 from rl_training.errors import SimulatorError, UsageError
@@ -41,8 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT, SIGTERM or quit_app."""
-    if not args.speed > 0.0:
+    if not 0.0 < args.speed < math.inf:
         raise UsageError(f"--speed is {args.speed}; expected a number above 0, such as 10.")
+    if not 0 <= args.port < 65536:
+        raise UsageError(f"--port is {args.port}; expected 0 to 65535.")
+    if args.seed is not None and args.seed < 0:
+        raise UsageError(f"--seed is {args.seed}; expected 0 or more.")
     client = parse_address(args.connect) if args.connect else None
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     from rl_training.envs.scene_host import WorldHost

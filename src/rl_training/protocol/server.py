@@ -7,6 +7,7 @@ what a slow reader does not take is dropped by its outbox, and who sends faster 
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import selectors
 import signal
@@ -214,9 +215,11 @@ class SimServer:
 def _listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), backlog=100)
-    except (OSError, OverflowError) as error:  # a port above 65535 overflows
-        reason = getattr(error, "strerror", None) or str(error)
-        advice = "Is another simulator running there? Choose another port, or stop it."
+    except OSError as error:
+        reason = (error.strerror or str(error)).partition(" (while")[0]  # Python adds the address, which is said here
+        advice = "Choose an address of this machine and a free port above 1023."
+        if error.errno == errno.EADDRINUSE:
+            advice = "Is another simulator running there? Choose another port, or stop it."
         raise SimulatorError(f"The simulator cannot listen on {host}:{port}: {reason}. {advice}") from error
 
 
