@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import http.server
 import json
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -78,7 +80,7 @@ def test_mistakes_are_said_in_a_sentence(arguments: list[str], said: str, capsys
 
 @pytest.fixture(params=["lockstep", "real time"])
 def server(request: pytest.FixtureRequest) -> Iterator[SimServer]:
-    with running(lockstep=request.param == "lockstep", speed=4.0) as server:
+    with running(lockstep=request.param == "lockstep", speed=2.0) as server:
         yield server
 
 
@@ -106,11 +108,23 @@ def test_the_doctor_tells_the_dead_from_the_mute(capsys: pytest.CaptureFixture[s
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         assert main(["doctor", "--sim", f"127.0.0.1:{port}", "--timeout", "0.2"]) == 1
-        assert "its protocol version" in capsys.readouterr().out
+        out = capsys.readouterr().out
+        assert "its protocol version" in out
+        assert "It hangs, or is no simulator" in out
     assert main(["doctor", "--sim", f"127.0.0.1:{port}", "--timeout", "0.2"]) == 1
     out = capsys.readouterr().out
     assert "No simulator answered" in out
     assert "firewall" in out
+
+
+def test_the_doctor_knows_another_program_on_the_port(capsys: pytest.CaptureFixture[str]) -> None:
+    with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as web:
+        thread = threading.Thread(target=web.serve_forever)
+        thread.start()
+        assert main(["doctor", "--sim", f"127.0.0.1:{web.server_port}", "--timeout", "0.2"]) == 1
+        web.shutdown()
+        thread.join()
+    assert "Another program has this port: it says" in capsys.readouterr().out
 
 
 def test_the_doctor_names_a_simulator_that_stops_and_scenes_it_lacks() -> None:

@@ -160,7 +160,7 @@ def test_no_message_overwrites_another() -> None:
 
 def test_real_time_frames_are_newer_than_their_control() -> None:
     """The learner was busy for a while; what has piled up is not taken for the answer to its next control."""
-    with running(speed=20.0) as server:
+    with running(speed=5.0) as server:
         client = client_of(server)
         client.connect()
         client.load_scene("warren")
@@ -185,6 +185,24 @@ def test_a_hit_does_not_survive_the_reset() -> None:
         assert client.reset().hit == "none"
         car.hit = "Line01"
         assert client.step(0.0, 0.0).hit == "Line01"
+        client.close()
+
+
+def test_a_hit_in_a_frame_that_is_passed_over_is_told_by_the_next() -> None:
+    """As while a learner updates: the simulator tells each contact once, in a packet nobody looks at."""
+    host = FakeHost()
+    with running(host, speed=4.0) as server:
+        client = client_of(server)
+        client.connect()
+        client.load_scene("warren")
+        client.reset()
+        client.step(0.0, 0.1)
+        (car,) = host.cars.values()
+        car.hit = "Line01"
+        moment = car.time
+        assert eventually(lambda: car.hit == "none" and car.time > moment + 0.3)
+        assert client.step(0.0, 0.1).hit == "Line01"
+        assert client.step(0.0, 0.1).hit == "none"
         client.close()
 
 

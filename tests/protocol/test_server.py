@@ -92,6 +92,24 @@ def test_a_slow_reader_loses_the_oldest_frames_and_blocks_nobody() -> None:
         assert session.outbox.size <= (TELEMETRY_WAITING + 1) * frame
 
 
+def test_a_slow_reader_does_not_lose_a_hit() -> None:
+    host = FakeHost()
+    engine = SimEngine(host)
+    session = engine.open("slow")
+    engine.load("warren")
+    (car,) = host.cars.values()
+    for tick in range(10):
+        car.hit = "Line01" if tick == 3 else "none"
+        engine.tick()
+    received = b""
+    while chunk := session.outbox.next_chunk():
+        received += chunk
+        session.outbox.sent(len(chunk))
+    packets = [json.loads(line) for line in received.splitlines()]
+    hits = [packet["hit"] for packet in packets if packet["msg_type"] == "telemetry"]
+    assert hits == ["Line01", "none", "none"], "it and the newest two"
+
+
 def test_a_client_that_asks_and_never_reads_is_not_read_from_either(server: SimServer) -> None:
     with Wire(server.address) as greedy:
         greedy.socket.settimeout(0.3)

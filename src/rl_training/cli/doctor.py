@@ -7,13 +7,16 @@ long as the examination takes.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import itertools
 import json
+import socket
 import statistics
 import textwrap
 import time
 from dataclasses import asdict, dataclass
 
-from rl_training.errors import SimulatorError
+from rl_training.errors import SimulatorError, SimulatorTimeout
 from rl_training.protocol.client import NODES_OF_SCENE, Deadlines, SimClient
 from rl_training.protocol.telemetry import Telemetry
 from rl_training.protocol.transport import parse_address
@@ -77,17 +80,37 @@ def examine(host: str, port: int, track: str, timeout: float) -> list[Finding]:
         _examine_frames(client, findings)
         if was_in_menu:
             client.exit_scene()
+    except SimulatorTimeout as error:
+        if not findings:
+            findings.append(Finding("reachable", GOOD, "somebody listens there"))
+        client.close()  # some programs serve one client at a time
+        findings.append(Finding("fault", BAD, str(error), _advice_on_silence(host, port)))
     except SimulatorError as error:
-        findings.append(Finding("fault", BAD, str(error), _advice_on(client, findings)))
+        findings.append(Finding("fault", BAD, str(error), _advice_on_loss(findings)))
     finally:
         client.close()
     return findings
 
 
-def _advice_on(client: SimClient, findings: list[Finding]) -> str:
+def _advice_on_loss(findings: list[Finding]) -> str:
     if not findings:
         return "Is it running, on this host and port, and is no firewall between? A Unity one needs --host 0.0.0.0."
-    return "It stopped answering. Restart it; a Unity simulator also stops while its window asks something."
+    return "It hung up. Is there room for one more car, and does its own log say why it ended?"
+
+
+def _advice_on_silence(host: str, port: int) -> str:
+    """Who listens but does not answer? A line of nonsense makes most programs speak that are no simulators."""
+    said = b""
+    with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=1.0) as connection:
+        connection.sendall(b"?\r\n\r\n")
+        said = connection.recv(60)
+    if said and not said.lstrip().startswith(b"{"):
+        first = said.splitlines()[0].decode("ascii", "replace")[:40]
+        return f"Another program has this port: it says {first!r}. Correct host and port."
+    return (
+        "It hangs, or is no simulator. Restart it; a Unity one also stops while its window asks something. "
+        "A very slow one may need a longer --timeout."
+    )
 
 
 def _examine_connection(client: SimClient, findings: list[Finding]) -> None:
@@ -131,7 +154,8 @@ def _examine_frames(client: SimClient, findings: list[Finding]) -> None:
     start = time.monotonic()
     frames = [client.step(0.0, 0.0, 1.0) for _ in range(FRAMES)]
     rate = FRAMES / (time.monotonic() - start)
-    period = (frames[-1].time - frames[0].time) / (FRAMES - 1)
+    # The median: a frame passed over, because this machine was busy, says nothing of the simulator.
+    period = statistics.median(after.time - before.time for before, after in itertools.pairwise(frames))
     pace = f"{rate:.1f} frames/s, {1e3 * period:.0f} ms of simulated time each"
     if client.lockstep:
         findings.append(Finding("frame rate", GOOD, f"{pace}, one for each control"))

@@ -95,6 +95,7 @@ class SimClient:
         self._inbox: deque[m.Message | Telemetry] = deque()
         self._scene: str | None = None  # _MENU, _UNTOLD or a name; None before the simulator has said anything
         self._configs: dict[type[m.Message], m.Message] = {}
+        self._passed_hit = "none"  # told by a frame that was passed over
         self._owed = 0  # frames a lockstep server still has to send
         self._sent: tuple[float, float] | None = None  # steering and throttle that a frame should echo
         self._unechoed = 0  # controls in a row that no frame echoed
@@ -117,7 +118,7 @@ class SimClient:
         self._decoder = FrameDecoder()
         self._inbox.clear()
         self._scene = None
-        self._owed, self._sent, self._unechoed = 0, None, 0
+        self._owed, self._sent, self._unechoed, self._passed_hit = 0, None, 0, "none"
         try:
             version = self._ask(m.GetProtocolVersion(extras=1), "its protocol version", m.ProtocolVersion)
         except SimulatorTimeout:
@@ -261,7 +262,7 @@ class SimClient:
             frame = self._wait(wait, Telemetry)
             while frame.speed >= _STANDS_STILL:
                 frame = self._wait(wait, Telemetry)
-        self._sent = None
+        self._sent, self._passed_hit = None, "none"
         self.crossings.clear()
         return replace(frame, hit="none")  # what was touched before the reset is of the episode before
 
@@ -292,15 +293,23 @@ class SimClient:
         frame = self._wait(wait, Telemetry)
         if self.lockstep:
             while self._owed > 0 or any(isinstance(message, Telemetry) for message in self._inbox):
-                frame = self._wait(wait, Telemetry)  # the one before answered a control whose frame nobody waited for
+                self._pass_over(frame)  # it answered a control whose frame nobody waited for
+                frame = self._wait(wait, Telemetry)
         elif not self._echoes(frame):
             # On its way when the control was sent. Not waited for long: some releases echo other values.
             patience = time.monotonic() + _ECHO_PATIENCE
             while not self._echoes(frame) and time.monotonic() < patience:
+                self._pass_over(frame)
                 frame = self._wait(wait, Telemetry)
             self._unechoed = 0 if self._echoes(frame) else self._unechoed + 1
         self._sent = None
-        return frame
+        passed_hit, self._passed_hit = self._passed_hit, "none"
+        return replace(frame, hit=passed_hit) if frame.hit == "none" and passed_hit != "none" else frame
+
+    def _pass_over(self, frame: Telemetry) -> None:
+        """A frame nobody will see; a hit is told only once, so the next frame tells it instead."""
+        if frame.hit != "none":
+            self._passed_hit = frame.hit
 
     def _echoes(self, frame: Telemetry) -> bool:
         if self._sent is None or self._unechoed >= _ECHOES_TRIED:
@@ -375,6 +384,9 @@ class SimClient:
                 break
 
     def _drop_telemetry(self) -> None:
+        for message in self._inbox:
+            if isinstance(message, Telemetry):
+                self._pass_over(message)
         self._inbox = deque(message for message in self._inbox if not isinstance(message, Telemetry))
 
 

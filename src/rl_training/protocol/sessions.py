@@ -243,7 +243,9 @@ class SimEngine:
         telemetry = self._host.telemetry(session.car)
         second = session.second_camera or SECOND_CAMERA
         line = encode_line(write_telemetry(telemetry, session.camera.encoding, second.encoding, session.extras))
-        session.outbox.put(line, keep_newest=None if session.lockstep else TELEMETRY_WAITING)
+        # A hit is told once: a slow reader that loses other packets gets this one, unless it reads nothing at all.
+        must_arrive = session.lockstep or (telemetry.hit != "none" and session.outbox.size < OUTBOX_LIMIT)
+        session.outbox.put(line, keep_newest=None if must_arrive else TELEMETRY_WAITING)
         if self._stands_too_long(session, telemetry):
             logger.warning("Client %s: its car has not moved for %g s.", session.name, self.options.idle_limit)
             self.close(session)
