@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rl_training.autoresearch import convergence
 from rl_training.autoresearch.acquisition import Observation
 from rl_training.autoresearch.convergence import check_convergence, noise_between_seeds
 from rl_training.autoresearch.space import Parameter, Space
@@ -52,3 +53,13 @@ def test_failures_teach_nothing_and_break_nothing():
     failed = [Observation({"x": 0.5}, None)] * 30
     assert not check_convergence(LINE, failed, 0).stop
     assert check_convergence(LINE, observe(60, 0.2) + failed, 0).stop
+
+
+def test_one_lucky_verdict_does_not_end_a_search(monkeypatch):
+    """The gain is below the noise after the latest trial and two before, but not after the one between."""
+    gains = {30: 0.5, 29: 2.0, 28: 0.5, 27: 0.5, 26: 0.5}
+    monkeypatch.setattr(convergence, "gain_and_noise", lambda space, good, seed: (gains[len(good)], 1.0, "made up"))
+    verdicts = [check_convergence(LINE, observe(count, 0.1), 0) for count in (28, 29, 30)]
+    assert [verdict.stop for verdict in verdicts] == [True, False, False]
+    assert "only for 1 of the 3 trials in a row" in verdicts[2].reason
+    assert not check_convergence(LINE, observe(28, 0.1), 0, min_trials=27).stop

@@ -8,6 +8,9 @@ Symbols
 
 The expectation is over joint draws of the function at a few hundred candidates anywhere and near the best settings, so
 that correlated neighbours are not counted as many chances.
+
+Every new trial asks again, and a model that is wrong for one trial would end the search. So the verdict must have held
+for the last few trials in a row; it is derived from those trials anew each time, and no state is kept.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ ENOUGH_REPEATS = 3  # degrees of freedom below which a measured noise says less 
 DRAWS = 256
 CANDIDATES = 400
 MIN_TRIALS = 20
+IN_A_ROW = 3  # trials after each of which the gain must have been below the noise
 
 
 @dataclass(frozen=True)
@@ -49,15 +53,30 @@ def check_convergence(
             f"Searching on: {len(good)} of the {needed} trials needed before convergence can be judged have a value."
         )
         return Convergence(False, float("inf"), float("nan"), reason)
+    gain, noise, source = gain_and_noise(space, good, seed)
+    below = "below" if gain < noise else "not below"
+    figures = f"the expected remaining gain {gain:.4g} is {below} the noise between seeds {noise:.4g} ({source})"
+    if gain >= noise:
+        return Convergence(False, gain, noise, f"Searching on: {figures}.")
+    for before in range(1, IN_A_ROW):
+        earlier = good[:-before]
+        if len(earlier) < needed or not _settled(space, earlier, seed):
+            held = f"for {before} of the {IN_A_ROW} trials in a row that it takes"
+            return Convergence(False, gain, noise, f"Searching on: {figures}, but only {held}.")
+    return Convergence(True, gain, noise, f"Converged after {len(good)} trials: {figures}.")
+
+
+def _settled(space: Space, good: Sequence[Observation], seed: int) -> bool:
+    gain, noise, _ = gain_and_noise(space, good, seed)
+    return gain < noise
+
+
+def gain_and_noise(space: Space, good: Sequence[Observation], seed: int) -> tuple[float, float, str]:
+    """The two figures that are compared, after trials that all have a value, and where the noise is from."""
     U, gp = fit_observations(space, good)
     measured = noise_between_seeds(U, np.array([observation.value for observation in good], dtype=float))
     noise, source = (gp.noise, "estimated by the model") if measured is None else (measured, "measured on repeats")
-    gain = remaining_gain(space, U, gp, np.random.default_rng([seed, len(observations), 7]))
-    figures = f"the expected remaining gain {gain:.4g} is {{}} the noise between seeds {noise:.4g} ({source})"
-    stop = gain < noise
-    if stop:
-        return Convergence(True, gain, noise, f"Converged after {len(good)} trials: {figures.format('below')}.")
-    return Convergence(False, gain, noise, f"Searching on: {figures.format('not below')}.")
+    return remaining_gain(space, U, gp, np.random.default_rng([seed, len(good), 7])), noise, source
 
 
 def noise_between_seeds(U: Array, y: Array) -> float | None:
