@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test fuzz check bench format clean
+.PHONY: help demo test fuzz soak check bench format clean
 help:
 	@echo "make demo    install, then the main job on the embedded simulator, with pictures"
 	@echo "make test    install, then the whole test suite"
 	@echo "make fuzz    100,000 random peers against both ends of the wire: minutes"
+	@echo "make soak    100 real trials among faults and killed controllers: ten minutes or more"
 	@echo "make check   ruff, mypy --strict on src, import directions"
 	@echo "make bench   every benchmark, with the peers measured in the same run"
 	@echo "make format  rewrite the code in the project's format"
@@ -27,6 +28,9 @@ test: $(STAMP)
 
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.protocol.fuzz
+
+soak: $(STAMP)
+	$(BIN)/python -m tests.autoresearch.soak
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import math
 import os
@@ -18,7 +19,8 @@ from typing import Any
 from rl_training.errors import ConfigError, SimulatorLost
 
 FAULTS = (
-    "killed", "hangs", "silent", "eats_memory", "no_result", "nan", "corrupt_model", "raises", "lost", "bad_config"
+    "killed", "hangs", "silent", "eats_memory", "no_result", "nan", "corrupt_model", "raises", "lost", "bad_config",
+    "disk_full",
 )  # fmt: skip
 STATUS_OF = {
     "": "ok",
@@ -32,6 +34,7 @@ STATUS_OF = {
     "raises": "crashed",
     "lost": "sim_lost",
     "bad_config": "invalid",
+    "disk_full": "crashed",
 }
 
 
@@ -113,3 +116,10 @@ class FakeTrials:
 
     def _bad_config(self, folder: Path) -> None:
         raise ConfigError("there is no such setting")
+
+    def _disk_full(self, folder: Path) -> None:
+        """The first time; there is room the second."""
+        with contextlib.suppress(FileExistsError):
+            (folder.parent / "disk-was-full").touch(exist_ok=False)
+            (folder / "result.json").write_text('{"run_status": "crashed", "error": "No space left on device"}')
+            raise OSError(errno.ENOSPC, "No space left on device")

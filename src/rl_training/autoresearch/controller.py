@@ -231,8 +231,8 @@ class Controller:
         self._record_all()
 
     def _pause(self) -> float:
-        """Seconds until the next start: the cool-down, and longer each time while the simulator is away."""
-        if self._ledger.records and self._ledger.records[-1].run_status == "sim_lost":
+        """Seconds until the next start: the cool-down, and longer each time while simulator or disk are away."""
+        if self._ledger.records and not self._ledger.records[-1].speaks_of_its_setting:
             return float(max(self._options.cooldown, min(self._options.longest_pause, 2.0**self._failures)))
         return self._options.cooldown
 
@@ -251,7 +251,7 @@ class Controller:
             self._after(record)
 
     def _after(self, record: Record) -> None:
-        if record.mean_reward is None and not record.interrupted:
+        if record.mean_reward is None and not self._interrupts:
             self._failures += 1
         else:
             self._failures = 0
@@ -271,7 +271,7 @@ class Controller:
         line = reign(records)
         verdict, beats = "", outcome.run_status == "ok" and _above(outcome.mean_reward, reward_to_beat(line))
         if task.retest_of is not None:
-            if not outcome.interrupted:
+            if not outcome.interrupted and outcome.run_status != "sim_lost":  # or it would still be owed
                 others = [r.mean_reward for r in records if r.mean_reward is not None]
                 verdict = judge(task.retest_of, outcome.fresh_reward, outcome.mean_reward, line, others)
             beats = beats and verdict == KEEP and _above(outcome.mean_reward, outcome.fresh_reward)

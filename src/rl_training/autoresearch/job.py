@@ -17,6 +17,7 @@ Files of a run folder that the loop reads and writes; the trial adds its own bes
 from __future__ import annotations
 
 import contextlib
+import errno
 import multiprocessing
 import os
 import resource
@@ -34,6 +35,7 @@ from rl_training.autoresearch.reading import read_json
 from rl_training.errors import SimulatorError, UsageError
 from rl_training.experiment.atomic import write_json
 
+DISK_FULL = errno.ENOSPC  # exit code
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -75,8 +77,26 @@ class Task:
 
 
 def run_job(runner: TrialRunner, task: Task, folder: Path, threads: int, memory_bytes: int) -> None:
-    """Do a task; the exit code is 0 if it was done and 1 if not, and `result.json` says why not."""
+    """Do a task; the exit code is 0 if it was done and 1 if not, and `result.json` says why not. On a full disk, where
+    nothing can be said, it is `DISK_FULL`."""
     os.setsid()
+    try:
+        _settle(folder, threads, memory_bytes)
+        _do(runner, task, folder)
+    except Exception as error:  # whatever a trial raises is its result
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
+        if is_full_disk(error):
+            (folder / "result.json").unlink(missing_ok=True)
+            os._exit(DISK_FULL)  # an orderly end would write once more
+        if not (folder / "result.json").exists():
+            reason = f"{type(error).__name__}: {error}"
+            write_json(folder / "result.json", {"run_status": status_of(error), "reason": reason})
+        sys.exit(1)
+
+
+def _settle(folder: Path, threads: int, memory_bytes: int) -> None:
+    """Make the process a trial's: its output, its name for those who look for it, its limits."""
     _print_to(folder / "log.txt")
     write_json(folder / "process.json", ProcessIdentity.own().to_dict())
     signal.signal(signal.SIGTERM, _leave)
@@ -85,20 +105,25 @@ def run_job(runner: TrialRunner, task: Task, folder: Path, threads: int, memory_
     _limit_threads(threads)
     if memory_bytes and sys.platform.startswith("linux"):
         resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
-    try:
-        if task.retest_model is not None:
-            fresh = runner.evaluate(Path(task.retest_model), task.seed)
-            write_json(folder / "retest.json", {"fresh_reward": float(fresh)})
-        if task.origin is not None:
-            runner.extend(dict(task.params), folder, task.seed, Path(task.origin))
-        else:
-            runner.train(dict(task.params), folder, task.seed)
-    except Exception as error:  # whatever a trial raises is its result
-        traceback.print_exc()
-        if not (folder / "result.json").exists():
-            reason = f"{type(error).__name__}: {error}"
-            write_json(folder / "result.json", {"run_status": status_of(error), "reason": reason})
-        sys.exit(1)
+
+
+def _do(runner: TrialRunner, task: Task, folder: Path) -> None:
+    if task.retest_model is not None:
+        fresh = runner.evaluate(Path(task.retest_model), task.seed)
+        write_json(folder / "retest.json", {"fresh_reward": float(fresh)})
+    if task.origin is not None:
+        runner.extend(dict(task.params), folder, task.seed, Path(task.origin))
+    else:
+        runner.train(dict(task.params), folder, task.seed)
+
+
+def is_full_disk(error: BaseException | None) -> bool:
+    """Whether there was no room on the disk: for what was asked, or for what came of it."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def status_of(error: Exception) -> str:

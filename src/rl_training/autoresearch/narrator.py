@@ -20,6 +20,7 @@ class Narrator:
     def __init__(self, log: Path, quiet: bool = False) -> None:
         self._log = log
         self._quiet = quiet
+        self._is_torn = False  # a full disk may have cut the last line
 
     def say(self, *lines: str) -> None:
         """Print lines with the time, at once."""
@@ -30,8 +31,10 @@ class Narrator:
             sys.stdout.flush()
         try:
             with self._log.open("a", encoding="utf-8") as file:
-                file.write(text)
+                file.write("\n" * self._is_torn + text)
+            self._is_torn = False
         except OSError as error:
+            self._is_torn = True
             if not self._quiet:
                 print(f"{now}  The log cannot be written: {error}", file=sys.stderr, flush=True)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rl_training.autoresearch.job import DISK_FULL
 from rl_training.autoresearch.ledger import STATUSES, VALUED
 from rl_training.autoresearch.reading import read_json
 from rl_training.experiment.atomic import sha256
@@ -21,6 +22,7 @@ NOT_EXTRA = (
     *("run_status", "reason", "error", "mean_reward", "std_reward", "model", "model_path", "elapsed_sec"),
     *("schema", "seed", "algo", "env", "margin", "pid"),
 )
+LONGEST_REASON = 300
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ def outcome_of(folder: Path, ending: Ending) -> Outcome:
     """Read a run folder whose process has ended."""
     result = read_json(folder / "result.json")
     fresh = _number((read_json(folder / "retest.json") or {}).get("fresh_reward"))
+    if result is None and ending.exit_code == DISK_FULL:
+        return Outcome("crashed", "the disk was full", fresh_reward=fresh, interrupted=True)
     if result is None:
         status, why = ending.run_status or "crashed", ending.why or _say(ending.exit_code)
         return Outcome(status, why, fresh_reward=fresh, interrupted=ending.interrupted)
@@ -60,7 +64,9 @@ def outcome_of(folder: Path, ending: Ending) -> Outcome:
     extra = {key: value for key, value in result.items() if key not in NOT_EXTRA and _is_plain(value)}
     if status not in VALUED:
         known = status if status in STATUSES else "crashed"
-        return Outcome(known, str(result.get("reason") or result.get("error", "")), fresh_reward=fresh, extra=extra)
+        return Outcome(
+            known, _on_one_line(result.get("reason") or result.get("error", "")), fresh_reward=fresh, extra=extra
+        )
     mean = _number(result.get("mean_reward"))
     if mean is None:
         why = f"its mean_reward is {result.get('mean_reward')!r}, which is no finite number"
@@ -107,6 +113,12 @@ def _say(exit_code: int | None) -> str:
     if exit_code < 0:
         return f"its process was ended by signal {-exit_code}"
     return f"its process ended with code {exit_code} and no result"
+
+
+def _on_one_line(text: object) -> str:
+    """A reason for the ledger and the log; PyTorch prints whole tensors."""
+    line = " ".join(str(text).split())
+    return line if len(line) <= LONGEST_REASON else line[: LONGEST_REASON - 1] + "…"
 
 
 def _number(value: object) -> float | None:
