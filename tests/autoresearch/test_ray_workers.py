@@ -15,9 +15,10 @@ import pytest
 
 from rl_training.autoresearch.champion import ChampionTracker
 from rl_training.autoresearch.controller import Controller, Options
+from rl_training.autoresearch.job import Task
 from rl_training.autoresearch.ledger import Ledger
 from rl_training.autoresearch.narrator import Narrator
-from rl_training.autoresearch.ray_workers import RayPool, cpus_for, import_ray
+from rl_training.autoresearch.ray_workers import RayPool, cpus_for, import_ray, luggage_of, write_files
 from rl_training.autoresearch.study import Study
 from rl_training.autoresearch.workers import Limits
 from rl_training.errors import StudyError, UsageError
@@ -25,7 +26,7 @@ from tests.autoresearch.fake_study import COMPARABLE, Script
 from tests.autoresearch.fake_trials import STATUS_OF, FakeTrials, reward_of
 
 ROOT = Path(__file__).parents[2]
-LIMITS = Limits(seconds=4.0, memory_bytes=400 << 20, silence=5.0, grace=0.3)
+LIMITS = Limits(seconds=8.0, memory_bytes=400 << 20, silence=6.0, grace=0.3)
 FAULTS = ("killed", "hangs", "eats_memory", "nan")
 
 
@@ -116,3 +117,17 @@ def test_a_lost_node_is_not_the_settings_fault(tmp_path: Path, cluster: Any) -> 
 def test_more_jobs_than_cores_are_refused(tmp_path: Path, cluster: Any) -> None:
     with pytest.raises(StudyError, match="too few for --jobs 9"):
         RayPool(FakeTrials(), 9, LIMITS, cluster.address).warm_up()
+
+
+def test_a_trial_takes_along_what_it_needs_of_other_runs(tmp_path: Path) -> None:
+    run = tmp_path / "trial-0001"
+    (run / "checkpoints" / "64").mkdir(parents=True)
+    for name in ("model.zip", "config.yaml", "result.json", "checkpoints/64/state.pkl"):
+        (run / name).write_text(name)
+    retest = Task(2, {}, 0, "now", retest_of=1, retest_model=str(run / "model.zip"))
+    assert set(luggage_of(retest)) == {"tested/model.zip", "tested/config.yaml", "tested/result.json"}
+    longer = Task(3, {}, 0, "now", continues=1, origin=str(run))
+    assert luggage_of(longer)["origin/checkpoints/64/state.pkl"] == b"checkpoints/64/state.pkl"
+    write_files(tmp_path / "node", luggage_of(longer))
+    assert (tmp_path / "node" / "origin" / "config.yaml").read_text() == "config.yaml"
+    assert not luggage_of(Task(4, {}, 0, "now", retest_of=1, retest_model=str(run / "gone.zip")))

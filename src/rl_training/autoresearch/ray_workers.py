@@ -37,6 +37,7 @@ LIVE_BYTES = 1 << 20  # files up to this size come back while a trial runs, all 
 NO_ROOM_SECONDS = 600.0  # without a single actor up, before the study gives up
 FAILED_STARTS = 3  # of actors in a row, before the study gives up
 RESULT = "result.json"
+TESTED, ORIGIN = "tested", "origin"  # folders of a node's that hold what came along
 
 Files = dict[str, bytes]
 
@@ -55,16 +56,17 @@ class Node:
         """Where this is; answered once the actor is up."""
         return str(import_ray().util.get_node_ip_address())
 
-    def start(self, task: Task, folder: Path, companions: Files) -> tuple[Files, Ended | None]:
-        """Start a trial; ``companions`` are the files of the run whose model is to be tested."""
+    def start(self, task: Task, folder: Path, luggage: Files) -> tuple[Files, Ended | None]:
+        """Start a trial; ``luggage`` are the files of other runs that it needs."""
         if self._looks and Task.load(folder) == task:
             self._pool.start(task, folder)
             return {}, None
         self._borrowed = Path(tempfile.mkdtemp(prefix="donkey-rl-trial-"))
+        write_files(self._borrowed, luggage)
         if task.retest_model is not None:
-            model = self._borrowed / "tested" / Path(task.retest_model).name
-            write_files(model.parent, companions)
-            task = replace(task, retest_model=str(model))
+            task = replace(task, retest_model=str(self._borrowed / TESTED / Path(task.retest_model).name))
+        if task.origin is not None:
+            task = replace(task, origin=str(self._borrowed / ORIGIN))
         self._sent = {}
         self._pool.start(task, self._borrowed / "run")
         return {}, None
@@ -90,7 +92,7 @@ class Node:
 
 def changed_files(folder: Path, sent: dict[str, tuple[int, int]], is_over: bool) -> Files:
     """Contents of the files that are new since ``sent``, which is kept up to date."""
-    files = {}
+    files: Files = {}
     for path in sorted(folder.rglob("*")):
         with contextlib.suppress(OSError):  # it may be gone by now
             status = path.stat()
@@ -182,9 +184,9 @@ class RayPool:
         folder.mkdir(parents=True, exist_ok=True)
         task.save(folder)
         slot = next(slot for slot in self._slots if slot.node and slot.task is None)
-        companions = {} if task.retest_model is None else companions_of(Path(task.retest_model))
+        luggage = luggage_of(task)
         slot.task, slot.folder, slot.began = task, folder, time.monotonic()
-        slot.asked, slot.when = slot.actor.start.remote(task, folder.resolve(), companions), slot.began
+        slot.asked, slot.when = slot.actor.start.remote(task, folder.resolve(), luggage), slot.began
 
     def wait(self, seconds: float) -> list[Ended]:
         """Wait until something happens on the cluster, at most ``seconds``. Returns the trials that ended."""
@@ -306,12 +308,17 @@ def connect(ray: Any, address: str) -> None:
             signal.signal(signal.SIGTERM, handler)
 
 
-def companions_of(model: Path) -> Files:
-    """A model and the small files beside it, from which its env is built again; nothing if the model is gone."""
-    if not model.is_file():
-        return {}
-    beside = [path for path in model.parent.iterdir() if path.suffix in (".json", ".yaml") and path.is_file()]
-    return {path.name: path.read_bytes() for path in [model, *beside]}
+def luggage_of(task: Task) -> Files:
+    """What a trial needs of other runs: the model to be tested, the training to be taken further. Nothing if gone."""
+    files: Files = {}
+    if task.retest_model is not None and Path(task.retest_model).is_file():
+        model = Path(task.retest_model)
+        beside = [path for path in model.parent.iterdir() if path.suffix in (".json", ".yaml") and path.is_file()]
+        files |= {f"{TESTED}/{path.name}": path.read_bytes() for path in [model, *beside]}
+    if task.origin is not None:
+        origin = changed_files(Path(task.origin), {}, is_over=True)
+        files |= {f"{ORIGIN}/{name}": content for name, content in origin.items()}
+    return files
 
 
 def _first_line(error: Exception) -> str:
