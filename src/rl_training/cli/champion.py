@@ -5,14 +5,22 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rl_training.cli.autoresearch import add_study_argument
 from rl_training.cli.console import console, table
-from rl_training.errors import ModelError
+from rl_training.errors import ModelError, UsageError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from rl_training.runtime.showing import Showing
 
 EXAMPLES = """examples:
   donkey-rl champion
-  donkey-rl champion show --track mini_monaco --gif champion.gif"""
+  donkey-rl champion show --track mini_monaco --film champion.gif
+  donkey-rl champion show --seconds 60 --film champion.mp4"""
+REDRAWN = 10  # times a second, on a terminal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_study_argument(parser)
     parser.add_argument("--track", help="where it drives (the first track of its training)")
     parser.add_argument("--seconds", type=float, default=25.0, help="how long it drives (25)")
-    parser.add_argument("--gif", default="champion.gif", help="where to save the film (champion.gif)")
+    parser.add_argument("--film", "--gif", default="champion.gif", help="where to save it, .gif or .mp4 (champion.gif)")
     parser.add_argument("--json", action="store_true", help="print the manifest for programs")
 
 
@@ -32,6 +40,8 @@ def run(args: argparse.Namespace) -> int:
     from rl_training.autoresearch.champion import ChampionTracker
     from rl_training.autoresearch.study import Study
 
+    if args.action == "show" and Path(args.film).suffix not in (".gif", ".mp4"):
+        raise UsageError(f"A film cannot be saved as '{args.film}'; use a name that ends in .gif or .mp4.")
     study = Study(Path(args.study))
     model, manifest = ChampionTracker(study.champion).load()
     if args.action == "show":
@@ -52,6 +62,51 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace, model: Path) -> int:
+    """A table that is alive while it drives, on a terminal; then the same for a log, and the film."""
+    from rich.live import Live
+
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        redrawn = 0.0
+
+        def watch(seconds: float, info: dict[str, Any]) -> None:
+            nonlocal redrawn
+            if console.is_terminal and seconds >= redrawn:
+                redrawn = seconds + 1.0 / REDRAWN
+                live.update(instruments(seconds, info), refresh=True)
+
+        showing, film = drive(model, args.track, args.seconds, args.film, watch)
+    grid = table(f"One episode of at most {args.seconds:g} s from the start", "track", *TOLD)
+    grid.add_row(showing.info["track"], *told(showing))
+    console.print(grid)
+    console.print(f"Film: {film}")
+    return 0
+
+
+def instruments(seconds: float, info: dict[str, Any]) -> Table:
+    """How the car drives at this moment."""
+    columns = ("time s", "laps", "last lap s", "speed m/s", "cte", "steering", "throttle")
+    grid = table(f"The champion on {info['track']}", *columns)
+    lap = f"{info['last_lap_time']:.2f}" if info["lap_count"] else "-"
+    grid.add_row(
+        f"{seconds:.1f}", f"{info['laps']:.2f}", lap, f"{info['speed']:.1f}", f"{info['cte']:+.2f}",
+        f"{info['steering']:+.2f}", f"{info['throttle']:+.2f}",
+    )  # fmt: skip
+    return grid
+
+
+TOLD = ("laps", "best lap s", "mean lap s", "end")
+
+
+def told(showing: Showing) -> tuple[str, str, str, str]:
+    """Laps, lap times and end of an episode."""
+    times = showing.lap_times
+    best, mean = (f"{min(times):.2f}", f"{sum(times) / len(times):.2f}") if times else ("-", "-")
+    end = str(showing.info.get("end_cause", "ended")) if showing.ended else "still driving"
+    return f"{showing.info['laps']:.2f}", best, mean, end
+
+
+def drive(model: Path, track: str | None, seconds: float, film: str | Path, watch: Any = None) -> tuple[Showing, Path]:
+    """Drive a model one episode, on the first track of its training unless told, and film it."""
     from rl_training.experiment.checkpoint import find_checkpoint
     from rl_training.experiment.registry import algorithm_spec
     from rl_training.report.film import save_film
@@ -62,11 +117,5 @@ def _show(args: argparse.Namespace, model: Path) -> int:
         raise ModelError("The champion's config.yaml says nothing of a car, so there is nothing to show.")
     spec = algorithm_spec(config.algo)
     policy = spec.load(spec.algorithm(), model, None, config.device)
-    track = args.track or config.donkey.tracks[0]
-    showing = show(policy, config.donkey, track, seconds=args.seconds)
-    info = showing.info
-    lap = f", last lap {info['last_lap_time']:.1f} s" if info["lap_count"] else ""
-    end = info.get("end_cause", "") if showing.ended else "still driving"
-    console.print(f"{track}: {info['laps']:.2f} laps{lap}, {end}")
-    console.print(f"Film: {save_film(showing.frames, args.gif, fps=10.0)}")
-    return 0
+    showing = show(policy, config.donkey, track or config.donkey.tracks[0], seconds=seconds, watch=watch)
+    return showing, save_film(showing.frames, film, fps=10.0)

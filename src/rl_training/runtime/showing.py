@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,10 +31,22 @@ class Showing:
     frames: list[NDArray[np.uint8]]
     info: dict[str, Any]
     ended: bool  # False: time was up while the car was still driving
+    lap_times: list[float] = field(default_factory=list)  # [s]
 
 
-def show(policy: Policy, spec: EnvSpec, track: str, *, seconds: float = 20.0, seed: int = 0) -> Showing:
-    """Drive one deterministic episode on `track`, seen as a person would like to see it."""
+def show(
+    policy: Policy,
+    spec: EnvSpec,
+    track: str,
+    *,
+    seconds: float = 20.0,
+    seed: int = 0,
+    watch: Callable[[float, dict[str, Any]], None] | None = None,
+) -> Showing:
+    """Drive one deterministic episode on `track`, seen as a person would like to see it.
+
+    ``watch`` is called with the time and the info of every tenth of a second.
+    """
     own = replace(spec, tracks=(track,), start=replace(spec.start, anywhere=False, offset=0.0, angle=0.0))
     own = replace(own, limits=replace(own.limits, max_cte=max(8.0, own.limits.max_cte), max_steps=0))
     env = DonkeyVecEnv(own, 1, seed=seed, full_infos=True)
@@ -44,10 +57,15 @@ def show(policy: Policy, spec: EnvSpec, track: str, *, seconds: float = 20.0, se
     frames: list[NDArray[np.uint8]] = []
     info: dict[str, Any] = env.batch.episode_info(0)
     ended = False
+    lap_times: list[float] = []
     for step in range(int(seconds * STEPS_A_SECOND)):
         action, _ = policy.predict(observation, deterministic=True)
         observation, _, done, infos = env.step(action)
         info = infos[0]
+        if info["lap_count"] > len(lap_times):
+            lap_times.append(float(info["last_lap_time"]))
+        if watch is not None and step % 2 == 0:
+            watch(step / STEPS_A_SECOND, info)
         if done[0]:
             ended = True
             break
@@ -56,7 +74,7 @@ def show(policy: Policy, spec: EnvSpec, track: str, *, seconds: float = 20.0, se
             text = f"{info['track']}  {lap}  {info['speed']:.1f} m/s  cte {info['cte']:+.1f}"
             frames.append(_with_inset(captioned(camera.observe()[0], text), np.asarray(observation)[0], own))
     env.close()
-    return Showing(frames, info, ended)
+    return Showing(frames, info, ended, lap_times)
 
 
 def _with_inset(picture: NDArray[np.uint8], observation: NDArray[np.uint8], spec: EnvSpec) -> NDArray[np.uint8]:
