@@ -10,8 +10,7 @@ from pathlib import Path
 
 from rl_training.cli.main import main
 
-CHAMPION = str(Path(__file__).resolve().parent / "models" / "champion")
+STUDY = str(Path(__file__).resolve().parent)
 
 if __name__ == "__main__":
-    # A --model on the command line comes later, and so counts.
-    raise SystemExit(main(["evaluate", "--model", CHAMPION, *sys.argv[1:]]))
+    raise SystemExit(main(["evaluate", "--champion", "--study", STUDY, *sys.argv[1:]]))

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rl_training.autoresearch.champion import ChampionTracker
+from rl_training.autoresearch.study import Study
 from rl_training.cli import evaluate
 from rl_training.cli.main import main
 from rl_training.envs.spec import ActionSpec, EnvSpec, Limits, ObservationSpec, StartSpec
@@ -41,6 +43,21 @@ def test_the_table_names_rewards_tracks_and_bars(capsys: pytest.CaptureFixture[s
     assert "warren (unseen)" in shown
     assert "FAIL  at least one lap on a training track: 0." in shown
     assert "Generalisation gap" in shown
+
+
+def test_the_champion_is_evaluated_by_its_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = Study(tmp_path)
+    arguments = ["evaluate", "--champion", "--study", str(tmp_path), "--episodes", "1", "--json"]
+    assert main(arguments) == 1
+    assert "There is no champion" in capsys.readouterr().err
+    (tmp_path / "model.zip").write_bytes(b"weights")
+    ChampionTracker(study.champion).update_if_better(1.0, {}, tmp_path / "model.zip")
+    assert main(arguments) == 0
+    assert json.loads(capsys.readouterr().out)["model"] == str(study.champion)
+    assert main([*arguments, "--model", "another"]) == 0
+    assert json.loads(capsys.readouterr().out)["model"] == "another"
+    assert main(["evaluate"]) == 2
+    assert "give --model RUN, or --champion" in capsys.readouterr().err
 
 
 def test_json_and_csv_hold_every_episode(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rl_training.cli.autoresearch import add_study_argument
 from rl_training.cli.console import console, table
 from rl_training.errors import ModelError, UsageError, did_you_mean
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = """examples:
   donkey-rl evaluate --model runs/first
-  donkey-rl evaluate --model models/champion --track mini_monaco,warren --episodes 20
-  donkey-rl evaluate --model models/champion --track all --max-steps 2000 --csv episodes.csv
+  donkey-rl evaluate --champion --track mini_monaco,warren --episodes 20
+  donkey-rl evaluate --champion --study agent --track all --max-steps 2000 --csv episodes.csv
   donkey-rl evaluate --model runs/first --env donkey-mountain-track-v0 --stochastic --json
   donkey-rl evaluate --model models/champion --track warehouse --sim 127.0.0.1:9091 --episodes 3"""
 
@@ -30,7 +31,9 @@ SEEN_MEAN, UNSEEN_MEAN = 100.0, 50.0  # what a champion is asked for
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `donkey-rl evaluate`."""
-    parser.add_argument("--model", required=True, help="a run folder, or a model.zip in one")
+    parser.add_argument("--model", help="a run folder, or a model.zip in one")
+    parser.add_argument("--champion", action="store_true", help="the champion of --study, unless --model is given")
+    add_study_argument(parser)
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--track", help="T[,T…] or all (default: the tracks of the training)")
     where.add_argument("--env", help="the same by env id, such as donkey-warren-track-v0")
@@ -58,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
     from rl_training.experiment.config import TrainConfig
     from rl_training.runtime.evaluation import SEED, evaluate
 
+    args.model = args.model or str(_champion_of(args))
     model, spec = _load(Path(args.model), args.trust, args.config)
     if isinstance(spec, TrainConfig):
         return _plain(model, spec, args)
@@ -92,6 +96,18 @@ def _plain(model: Any, config: TrainConfig, args: argparse.Namespace) -> int:
     result = evaluate(model, config, args.episodes, args.seed, deterministic=not args.stochastic).to_dict()
     print(json.dumps({"model": args.model, **result}, indent=2) if args.json else "\n".join(summary(result)))
     return 0
+
+
+def _champion_of(args: argparse.Namespace) -> Path:
+    """The champion's folder, its model checked against the manifest."""
+    if not args.champion:
+        raise UsageError("There is nothing to evaluate: give --model RUN, or --champion of a --study.")
+    from rl_training.autoresearch.champion import ChampionTracker
+    from rl_training.autoresearch.study import Study
+
+    champion = ChampionTracker(Study(Path(args.study)).champion)
+    champion.load()
+    return champion.folder
 
 
 def _load(path: Path, trust: bool, config_name: str | None = None) -> tuple[Any, EnvSpec | TrainConfig]:
