@@ -24,6 +24,7 @@ EXAMPLES = """examples:
 TRAINED_ON = "generated_track"
 UNSEEN = ("warehouse", "random:validation:1")
 SECONDS = 25.0  # of each film
+TRAINING = {"checkpoint_interval": 0, "eval_interval": 0, "donkey": {"tracks": [TRAINED_ON]}}  # else as ppo/donkey
 # Around settings that learn in thousands of steps, so that a few trials find a champion.
 SPACE = """
 parameters:
@@ -101,8 +102,7 @@ def _controller(study: Study, args: argparse.Namespace) -> Controller:
             crown = "  new champion" if record.champion else ""
             console.print(f"     trial {record.trial}: {reward} after {record.elapsed_sec:.0f} s{what}{crown}")
 
-    over = {"seed": args.seed, "checkpoint_interval": 0, "eval_interval": 0, "donkey": {"tracks": [TRAINED_ON]}}
-    trials = TrainingTrials(resolve(config="ppo/donkey", over=over))
+    trials = TrainingTrials(resolve(config="ppo/donkey", over={"seed": args.seed, **TRAINING}))
     search = Search(space_from_yaml(SPACE, "the demo's space"), trials.fixed, stop_when_converged=False)
     pool = WorkerPool(trials, args.jobs, Limits(), PRELOAD)
     options = Options(trials=args.trials, seed=args.seed)
@@ -114,6 +114,9 @@ def _films(study: Study, out: Path) -> bool:
     from rl_training.autoresearch.champion import ChampionTracker
     from rl_training.cli.champion import TOLD, drive, told
 
+    if ChampionTracker(study.champion).manifest is None:
+        console.print("     There is none: no trial beat a random policy. Give it more --trials, or another --seed.")
+        return False
     model, manifest = ChampionTracker(study.champion).load()
     title = f"The champion, trial {manifest['trial']}: one episode of {SECONDS:g} s on each track, from the start"
     grid = table(title, "track", *TOLD, "film")
