@@ -158,6 +158,19 @@ def test_no_message_overwrites_another() -> None:
         client.close()
 
 
+def test_nothing_is_slept_through(client: SimClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The classic client sleeps after each configuration and for more than a second in each reset."""
+    from rl_training.protocol import client as module
+
+    pauses: list[float] = []
+    monkeypatch.setattr(module.time, "sleep", pauses.append)
+    client.load_scene("warren")
+    client.configure(m.CarConfig(car_name="me"), m.CamConfig(img_w=32, img_h=24), m.CamConfigB(), m.LidarConfig())
+    assert client.reset().image.shape == (24, 32, 3)
+    client.step(0.0, 0.5)
+    assert pauses == []
+
+
 def test_real_time_frames_are_newer_than_their_control() -> None:
     """The learner was busy for a while; what has piled up is not taken for the answer to its next control."""
     with running(speed=5.0) as server:
@@ -224,6 +237,14 @@ def test_several_simulators_are_stepped_at_once() -> None:
 
 
 # --- A bad one --------------------------------------------------------------------------------------------------------
+
+
+def test_who_waits_for_a_simulator_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with pytest.raises(SimulatorLost):
+        SimClient(port=port, deadlines=Deadlines(connect=1.0)).connect()
+    assert caplog.messages == [f"No simulator answers at 127.0.0.1:{port} yet; waiting for one, 1 s at most."]
 
 
 def test_nobody_there() -> None:

@@ -31,7 +31,7 @@ def add_config_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reward-shaping", action="store_true", help="pay speed on the road instead of the default")
     # For agent/donkeycar_sb3_runner.py, whose default is the simulator's own reward and not that of the presets.
     parser.add_argument("--env-reward", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--sim", help="'embedded', or HOST:PORT of a simulator that runs")
+    parser.add_argument("--sim", help="'embedded', or HOST:PORT of a running simulator, or several by commas")
 
 
 def config_of(args: argparse.Namespace) -> TrainConfig:

@@ -73,10 +73,9 @@ class RemoteSimulator:
                 if self._process is not None:
                     self._process.check()
                 waited = time.monotonic() - start
-                if attempts == _RESET_ATTEMPTS or waited > self.client.deadlines.connect:
-                    raise SimulatorLost(
-                        f"{error} Tried {attempts} times in {waited:.0f} s to begin an episode."
-                    ) from error
+                if attempts == _RESET_ATTEMPTS or waited > 0.8 * self.client.deadlines.connect:
+                    tried = f" Tried {attempts} times in {waited:.0f} s to begin an episode." if attempts > 1 else ""
+                    raise SimulatorLost(f"{error}{tried}") from error
 
     def _begin(self, rng: np.random.Generator, reseeded: bool) -> Telemetry:
         if not self.client.is_connected:

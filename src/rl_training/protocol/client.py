@@ -8,6 +8,7 @@ can be stepped at once: send to all, then wait for each.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from collections.abc import Callable
@@ -19,6 +20,8 @@ from rl_training.protocol import messages as m
 from rl_training.protocol.framing import FrameDecoder, RawMessage, encode_bare
 from rl_training.protocol.telemetry import Telemetry, read_telemetry
 from rl_training.protocol.transport import DEFAULT_PORT, TcpTransport, Transport
+
+logger = logging.getLogger(__name__)
 
 M = TypeVar("M")
 Dial = Callable[[float], Transport]  # a deadline → a connected transport; OSError while nobody answers
@@ -45,6 +48,7 @@ _STANDS_STILL = 0.5  # [m/s]
 _MOST_READS = 100
 _ASK_AGAIN_AFTER = 1.0
 _FIRST_BACKOFF, _LONGEST_BACKOFF = 0.05, 2.0
+_WORTH_A_WORD = 0.4  # a pause, after which the user is told what is waited for
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,9 @@ class SimClient:
             try:
                 return self._dial(deadline)
             except OSError as error:
+                if pause >= _WORTH_A_WORD > pause / 2.0:
+                    limit = self.deadlines.connect
+                    logger.warning("No simulator answers at %s yet; waiting for one, %g s at most.", self._name, limit)
                 if time.monotonic() + pause >= deadline:
                     raise SimulatorLost(
                         f"No simulator answered at {self._name} within {self.deadlines.connect:g} s "
