@@ -16,7 +16,6 @@ from rl_training.algorithms.replay_phase import descend, replay_phase
 from rl_training.algorithms.spaces import checked_env
 from rl_training.losses.drq import drq_loss, temperature_loss
 from rl_training.models.augmentation import random_shift
-from rl_training.models.cnn.encoder import scaled
 from rl_training.models.precision import encoder_dtype
 
 
@@ -24,8 +23,9 @@ class DrQ(SAC):
     """SAC on channel-first images and one-axis actions, with the loss averaged over shifted views.
 
     ``frame_stack`` says how many frames the environment stacks, so that the replay stores each once. ``ent_coef`` is
-    fixed; ``"auto"`` tunes it. ``views`` and ``next_views`` are the paper's M and K. ``policy_kwargs`` go to
-    `CNNDrQModel`: ``encoder``, ``features_dim``, ``hidden``, ``share_encoder``.
+    fixed; ``"auto"`` tunes it. ``reward_scale`` multiplies what is learned from, so that an entropy coefficient and a
+    learning rate suit environments whose returns are of another size. ``views`` and ``next_views`` are the paper's M
+    and K. ``policy_kwargs`` go to `CNNDrQModel`: ``encoder``, ``features_dim``, ``hidden``, ``share_encoder``.
     """
 
     policy: DrQPolicy  # type: ignore[assignment]
@@ -45,6 +45,7 @@ class DrQ(SAC):
         ent_coef: str | float = 0.1,
         frame_stack: int = 1,
         n_steps: int = 1,
+        reward_scale: float = 1.0,
         views: int = 1,
         next_views: int = 1,
         shift: int = 4,
@@ -64,7 +65,12 @@ class DrQ(SAC):
             gamma,
             ent_coef=ent_coef,
             replay_buffer_class=ImageReplayBuffer,
-            replay_buffer_kwargs={"frame_stack": frame_stack, "n_steps": n_steps, "gamma": gamma},
+            replay_buffer_kwargs={
+                "frame_stack": frame_stack,
+                "n_steps": n_steps,
+                "gamma": gamma,
+                "reward_scale": reward_scale,
+            },
             **kwargs,
         )
 
@@ -91,10 +97,9 @@ class DrQ(SAC):
         Both losses are taken at the same weights, so that one pass through the critic's encoder serves both.
         """
         model, size = self.policy.model, len(batch.actions)
-        # Scaled once here, since two encoders read each of them.
-        images = scaled(random_shift(batch.observations.repeat(self.views, 1, 1, 1), self.shift), model.dtype)
-        following = batch.next_observations.repeat(self.next_views, 1, 1, 1)
-        next_images = scaled(random_shift(following, self.shift), model.dtype)
+        # Prepared once here, since two encoders read each of them.
+        images = model.prepared(random_shift(batch.observations.repeat(self.views, 1, 1, 1), self.shift))
+        next_images = model.prepared(random_shift(batch.next_observations.repeat(self.next_views, 1, 1, 1), self.shift))
         alpha = self.ent_coef_tensor if self.log_ent_coef is None else self.log_ent_coef.detach().exp()
         gamma = self.gamma if batch.discounts is None else batch.discounts
 

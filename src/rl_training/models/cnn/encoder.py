@@ -1,19 +1,22 @@
 """Convolutional encoders: images ``(B, C, H, W)``, uint8, to features ``(B, F)``, float32.
 
 `encode` is how every algorithm runs one: channels-last memory (the first layer's weight gradient is six times faster
-there), pixels scaled to [0, 1], convolutions in bfloat16 where the processor has it.
+there), pixels scaled to [0, 1] and read in blocks where that is the same, convolutions in bfloat16 where the processor
+has it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from rl_training.errors import ConfigError, SpaceError, did_you_mean
+from rl_training.models.cnn.blocks import first_layer, in_blocks, reads_blocks
 
 #: Pixels of one chunk: 32 images of 120×160.
 CHUNK_PIXELS = 32 * 120 * 160
@@ -110,32 +113,57 @@ def channels_last(network: nn.Module) -> None:
 
 
 def scaled(images: Tensor, dtype: torch.dtype) -> Tensor:
-    """Pixels 0..255 in uint8 as numbers in [0, 1], channels last in memory; floating numbers are left as they are."""
-    if images.is_floating_point():
-        return images
+    """Pixels 0..255 in uint8 as numbers in [0, 1], channels last in memory."""
     # Reordering bytes before widening them moves a quarter of the memory.
     return images.contiguous(memory_format=torch.channels_last).to(dtype).div_(255.0)
 
 
-def in_chunks(images: Tensor) -> tuple[Tensor, ...]:
-    """The batch in equal parts whose first activations fit a processor's cache, which a whole large batch does not."""
+def prepared(images: Tensor, encoder: nn.Module, dtype: torch.dtype) -> Tensor:
+    """Pixels in uint8 as ``encoder`` reads them fastest; floating numbers are left as they are.
+
+    `encode` does this by itself; doing it before serves several encoders of one kind with one copy.
+    """
+    if images.is_floating_point():
+        return images
+    cnn = getattr(encoder, "cnn", None)
+    if isinstance(cnn, nn.Sequential) and reads_blocks(cnn[0], images):
+        return in_blocks(images, dtype)
+    return scaled(images, dtype)
+
+
+def in_chunks(images: Tensor, channels: int) -> tuple[Tensor, ...]:
+    """The batch in equal parts whose first activations fit a processor's cache, which a whole large batch does not.
+
+    ``channels`` are those of an image; one that comes in blocks has more, each of fewer pixels.
+    """
     if images.device.type != "cpu":
         return (images,)
-    parts = math.ceil(images.shape[0] * images.shape[-2] * images.shape[-1] / CHUNK_PIXELS)
+    parts = math.ceil(images.numel() / channels / CHUNK_PIXELS)
     return torch.chunk(images, max(parts, 1))
 
 
 def encode(encoder: nn.Module, images: Tensor, dtype: torch.dtype) -> Tensor:
-    """Features in float32 of images, uint8 or already `scaled`, with the encoder computed in ``dtype``.
+    """Features in float32 of images, uint8 or already `prepared`, with the encoder computed in ``dtype``.
 
     An encoder with the parts ``cnn`` and ``linear`` has its convolutions run in chunks of the batch, which changes
     nothing but the speed.
     """
     with torch.autocast(images.device.type, dtype=torch.bfloat16, enabled=dtype is torch.bfloat16):
         cnn, linear = getattr(encoder, "cnn", None), getattr(encoder, "linear", None)
-        if cnn is not None and linear is not None:
-            flat = [cnn(scaled(chunk, dtype)) for chunk in in_chunks(images)]
+        if isinstance(cnn, nn.Sequential) and isinstance(cnn[0], nn.Conv2d) and linear is not None:
+            chunks = in_chunks(images, cnn[0].in_channels)
+            flat = [_convolutions(cnn, prepared(chunk, encoder, dtype)) for chunk in chunks]
             features: Tensor = linear(torch.cat(flat) if len(flat) > 1 else flat[0])
         else:
-            features = encoder(scaled(images, dtype))
+            features = encoder(prepared(images, encoder, dtype))
     return features.float()
+
+
+def _convolutions(cnn: nn.Sequential, inputs: Tensor) -> Tensor:
+    """``cnn`` on prepared images."""
+    outputs = first_layer(cnn[0], inputs)
+    for before, layer in pairwise(cnn):
+        # A convolution does not need its outputs to go backwards, so a rectifier may write over them.
+        rectifies = isinstance(layer, nn.ReLU) and isinstance(before, nn.Conv2d)
+        outputs = outputs.relu_() if rectifies else layer(outputs)
+    return outputs
