@@ -72,6 +72,13 @@ def test_n_step_returns_stop_at_the_end_of_an_episode() -> None:
     assert numbers(got.observations)[0] == (1, 1)
 
 
+def test_rewards_are_scaled_when_drawn_and_kept_as_they_came() -> None:
+    replay = two_episodes(n_steps=2, gamma=0.5, reward_scale=0.1)
+    got = replay._transitions(np.arange(3), np.zeros(3, int))
+    torch.testing.assert_close(got.rewards.flatten(), torch.tensor([0.2, 0.4, 0.4]))
+    assert replay.rewards[:3].flatten().tolist() == [1, 2, 4]
+
+
 def test_a_reset_from_outside_begins_an_episode() -> None:
     replay = buffer(n_steps=2, gamma=1.0)
     add(replay, (1, 1), (1, 2), 1.0)

@@ -22,8 +22,9 @@ class DrQv2(OffPolicyAlgorithm):
     """DrQ-v2 on channel-first images and one-axis actions.
 
     Exploration noise falls from ``noise[0]`` to ``noise[1]`` over the first ``noise[2]`` environment steps, and is held
-    to ``±noise_clip`` within updates. ``policy_kwargs`` go to `CNNDrQv2Model`: ``encoder``, ``features_dim``,
-    ``hidden``; the default encoder is the paper's, "nature" costs a quarter of it.
+    to ``±noise_clip`` within updates. ``reward_scale`` multiplies the rewards learned from. ``policy_kwargs`` go to
+    `CNNDrQv2Model`: ``encoder``, ``features_dim``, ``hidden``; the default encoder is the paper's, "nature" costs a
+    quarter of it.
     """
 
     policy: DrQv2Policy
@@ -43,6 +44,7 @@ class DrQv2(OffPolicyAlgorithm):
         gradient_steps: int = 1,
         *,
         n_steps: int = 3,
+        reward_scale: float = 1.0,
         noise: tuple[float, float, int] = (1.0, 0.1, 100_000),
         noise_clip: float = 0.3,
         frame_stack: int = 1,
@@ -65,7 +67,12 @@ class DrQv2(OffPolicyAlgorithm):
             train_freq,
             gradient_steps,
             replay_buffer_class=ImageReplayBuffer,
-            replay_buffer_kwargs={"frame_stack": frame_stack, "n_steps": n_steps, "gamma": gamma},
+            replay_buffer_kwargs={
+                "frame_stack": frame_stack,
+                "n_steps": n_steps,
+                "gamma": gamma,
+                "reward_scale": reward_scale,
+            },
             support_multi_env=True,
             sde_support=False,
             **kwargs,

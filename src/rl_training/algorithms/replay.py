@@ -9,7 +9,8 @@ A transition knows the number ``newest`` of its observation's last frame; its ne
 Where episodes are very short, their first frames fill the ring before the transitions do, and the oldest transitions
 are dropped early. With ``n_steps > 1`` a sample looks up to that many steps ahead, never past the end of an episode:
 ``rewards`` is the discounted sum, ``discounts`` is γ to the number of steps taken. A time limit is not an end: its
-``dones`` is 0 and the value of the last observation counts.
+``dones`` is 0 and the value of the last observation counts. Rewards are stored as they came and drawn times
+``reward_scale``.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ class ImageReplayBuffer(ReplayBuffer):
         frame_stack: int = 1,
         n_steps: int = 1,
         gamma: float = 0.99,
+        reward_scale: float = 1.0,
     ) -> None:
         # Not ReplayBuffer's own, which would allocate two stacks for each transition.
         BaseBuffer.__init__(self, buffer_size, observation_space, action_space, device, n_envs=n_envs)
@@ -59,7 +61,7 @@ class ImageReplayBuffer(ReplayBuffer):
                 f"Images of {channels} channels are no stack of {frame_stack} frames; set frame_stack to a divisor."
             )
         self.frame_stack, self.frame_channels = frame_stack, channels // frame_stack
-        self.n_steps, self.gamma = n_steps, gamma
+        self.n_steps, self.gamma, self.reward_scale = n_steps, gamma, reward_scale
         self.buffer_size = max(buffer_size // n_envs, 1)
         self.n_frames = int(self.buffer_size * (1 + SPARE_FRAMES)) + 2 * (frame_stack + 1)
         self.frames = np.zeros((n_envs, self.n_frames, self.frame_channels, height, width), observation_space.dtype)
@@ -142,7 +144,7 @@ class ImageReplayBuffer(ReplayBuffer):
         ended = (ahead >= self.added) | self.starts[places, env_of]
         ended[:, 0] = False
         within = ~np.logical_or.accumulate(ended, axis=1)
-        each = self._normalize_reward(self.rewards[places, env_of], env)
+        each = self.reward_scale * self._normalize_reward(self.rewards[places, env_of], env)
         rewards = (each * within * self.gamma ** np.arange(self.n_steps)).sum(axis=1)
         count = within.sum(axis=1)
         first, last = numbers % self.buffer_size, (numbers + count - 1) % self.buffer_size
