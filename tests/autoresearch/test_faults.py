@@ -144,8 +144,8 @@ class DiesAt:
         return counted
 
 
-# All that changes a file in the controller, its cleaning up included: who is killed leaves his temporary files, his lock
-# and half a line.
+# All that changes a file in the controller, its cleaning up included: who is killed leaves temporary files, a lock and
+# half a line.
 WRITES = [
     *((os, name) for name in ("open", "replace", "fsync", "write", "ftruncate")),
     *((Path, name) for name in ("mkdir", "symlink_to", "unlink", "write_text")),
