@@ -25,7 +25,7 @@ from tests.protocol.proxy import nothing, plain, proxied
 PNG = {"cam_config": {"img_enc": "PNG"}}
 SPEC = EnvSpec(
     tracks=("waveshare", "warren"),
-    observation=ObservationSpec(stack=2, channels_first=True),
+    observation=ObservationSpec(stack=2, channels_first=True, command_rows=2),
     limits=Limits(max_cte=3.0, max_steps=40),
     frame_skip=2,
 )

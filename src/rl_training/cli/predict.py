@@ -76,7 +76,7 @@ def _read(text: str, config: Any) -> Any:
 def _picture(path: Path, view: Any) -> Any:
     import cv2
 
-    from rl_training.envs.cameras import cut_from_frame
+    from rl_training.envs.cameras import cut_from_frame, paint_commands
 
     picture = cv2.imread(str(path), cv2.IMREAD_COLOR)
     if picture is None:
@@ -87,5 +87,8 @@ def _picture(path: Path, view: Any) -> Any:
             f"{path} is {frame.shape[1]}x{frame.shape[0]}; the camera's frames are "
             f"{view.camera_width}x{view.camera_height}."
         )
-    stacked = np.concatenate([cut_from_frame(frame, view)] * view.stack, axis=2)
+    seen = cut_from_frame(frame, view)
+    if view.command_rows:  # a car at rest, as at the start of an episode
+        paint_commands(seen[None], np.zeros((1, 2)), view.command_rows)
+    stacked = np.concatenate([seen] * view.stack, axis=2)
     return np.moveaxis(stacked, -1, 0) if view.channels_first else stacked

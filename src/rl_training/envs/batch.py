@@ -162,7 +162,7 @@ class DonkeyBatch:
 
     def observe(self, indices: NDArray[np.int64] | None = None) -> NDArray[np.uint8]:
         """Fresh frames of all cars, or of some; an array of its own that later steps leave alone."""
-        return self.camera.observe(indices)
+        return self.camera.observe(indices, self.action_map.controls)
 
     # ---- what happened
 

@@ -48,6 +48,18 @@ def cut_from_frame(frame: Images, observation: ObservationSpec) -> Images:
     return cut
 
 
+def paint_commands(pictures: Images, commands: NDArray[np.float64], rows: int) -> None:
+    """Show the commands (n, 2 or more) that led to the pictures (n, H, W, C) in their lowest ``rows``.
+
+    Steering on the left half and throttle on the right, -1 black and 1 white. A stack of frames is then also the
+    history of commands, which a policy needs where steering is slow or the simulator answers late.
+    """
+    half = pictures.shape[2] // 2
+    levels = np.rint((commands + 1.0) * 127.5).astype(np.uint8)
+    pictures[:, -rows:, :half] = levels[:, 0, None, None, None]
+    pictures[:, -rows:, half:] = levels[:, 1, None, None, None]
+
+
 class _Buffers:
     """Arrays of one shape, handed out again once nobody holds them or a view of them.
 
@@ -92,12 +104,18 @@ class StackedCamera:
         """A new episode: the next frame fills the whole stack."""
         self._fresh[car] = True
 
-    def observe(self, cars: NDArray[np.int64] | None = None) -> Images:
-        """Observations of all cars, which become their history; of some, for a last look before they are reset."""
+    def observe(self, cars: NDArray[np.int64] | None = None, commands: NDArray[np.float64] | None = None) -> Images:
+        """Observations of all cars, which become their history; of some, for a last look before they are reset.
+
+        ``commands`` are the last ones of all cars, for observations that show them.
+        """
         indices = self._all if cars is None else cars
         whole = len(indices) == len(self._all)
         frames = self._frames.take() if whole else np.empty((len(indices), self.rig.frame_bytes), np.uint8)
         self.rig.draw(indices, frames)
+        if self.observation.command_rows:
+            assert commands is not None, "an observation that shows commands needs them"
+            paint_commands(self._pictures(frames), commands[indices], self.observation.command_rows)
         if self._stack == 1:
             return self._arranged(frames[:, None])
         shape = (len(indices), self._stack, self.rig.frame_bytes)
@@ -109,6 +127,13 @@ class StackedCamera:
             self._fresh[:] = False
             self._history = stacked
         return self._arranged(stacked)
+
+    def _pictures(self, frames: Images) -> Images:
+        """Frames (n, bytes) as (n, H, W, C), the same memory."""
+        view = self.observation
+        if view.channels_first:
+            return frames.reshape(-1, view.channels, view.height, view.width).transpose(0, 2, 3, 1)
+        return frames.reshape(-1, view.height, view.width, view.channels)
 
     def _arranged(self, stacked: Images) -> Images:
         """(n, stack, bytes) in the observation's own shape."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_training.envs.batch import DonkeyBatch
-from rl_training.envs.cameras import cut_from_frame
+from rl_training.envs.cameras import cut_from_frame, paint_commands
 from rl_training.envs.conf import parse_conf
 from rl_training.envs.frame import Frame
 from rl_training.envs.remote import RemoteSimulator
@@ -155,20 +155,26 @@ class RemoteCamera:
         """A new episode: the next frame fills the whole stack."""
         self._fresh[car] = True
 
-    def observe(self, cars: NDArray[np.int64] | None = None) -> NDArray[np.uint8]:
+    def observe(
+        self, cars: NDArray[np.int64] | None = None, commands: NDArray[np.float64] | None = None
+    ) -> NDArray[np.uint8]:
         """Observations of all cars, which become their history; of some, for a last look before they are reset."""
         indices = np.arange(self._world.size) if cars is None else cars
-        stacked = np.stack([self._stacked(int(car)) for car in indices])
+        stacked = np.stack([self._stacked(int(car), commands) for car in indices])
         if cars is None:
             self._history = stacked
             self._fresh[:] = False
         axes = (0, 1, 4, 2, 3) if self._observation.channels_first else (0, 2, 3, 1, 4)
         return np.ascontiguousarray(stacked.transpose(axes)).reshape(len(indices), *self._observation.shape)
 
-    def _stacked(self, car: int) -> NDArray[np.uint8]:
+    def _stacked(self, car: int, commands: NDArray[np.float64] | None) -> NDArray[np.uint8]:
         frame = self._world.frames[car]
         assert frame is not None, "reset before the first frame"
         picture = cut_from_frame(frame.image, self._observation)
+        if self._observation.command_rows:
+            assert commands is not None, "an observation that shows commands needs them"
+            picture = picture.copy()  # it may be the frame itself
+            paint_commands(picture[None], commands[[car]], self._observation.command_rows)
         if self._fresh[car]:
             return np.repeat(picture[None], self._observation.stack, axis=0)
         return np.concatenate([self._history[car, 1:], picture[None]])

@@ -34,12 +34,15 @@ class ObservationSpec:
     crop_bottom: int = 0
     crop_left: int = 0
     crop_right: int = 0
+    command_rows: int = 0  # lowest rows of every frame that show the last command, see `cameras.paint_commands`
 
     def __post_init__(self) -> None:
         if min(self.width, self.height, self.stack, self.camera_width, self.camera_height) < 1:
             raise ConfigError(
                 f"An observation of {self.width}x{self.height}x{self.stack} has no pixels; expected 1 or more."
             )
+        if not 0 <= self.command_rows < self.height:
+            raise ConfigError(f"command_rows is {self.command_rows}; expected 0 for none, or less than {self.height}.")
         if min(self.crop_top, self.crop_bottom, self.crop_left, self.crop_right) < 0:
             raise ConfigError("A crop cannot be negative; give the rows and columns to cut off each side.")
         if (

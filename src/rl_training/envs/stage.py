@@ -23,7 +23,9 @@ from rl_training.simulator.world import World
 class Observer(Protocol):
     """What draws or cuts the observations of a batch."""
 
-    def observe(self, cars: NDArray[np.int64] | None = None) -> NDArray[np.uint8]: ...
+    def observe(
+        self, cars: NDArray[np.int64] | None = None, commands: NDArray[np.float64] | None = None
+    ) -> NDArray[np.uint8]: ...
 
 
 class StageLike(Protocol):
