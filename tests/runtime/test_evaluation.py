@@ -12,9 +12,13 @@ import pytest
 from rl_training.envs.scene_host import WorldHost
 from rl_training.envs.spec import ActionSpec, EnvSpec, Limits, ObservationSpec, StartSpec
 from rl_training.errors import TrackError, UsageError
+from rl_training.experiment.config import TrainConfig
 from rl_training.protocol.server import SimServer
 from rl_training.protocol.sessions import ServerOptions
-from rl_training.runtime.evaluation import DEFAULT_MAX_STEPS, baseline_returns, evaluate
+from rl_training.runtime import scoring
+from rl_training.runtime.environments import DEFAULT_MAX_STEPS, make_env
+from rl_training.runtime.evaluation import baseline_returns, evaluate
+from rl_training.runtime.scoring import RandomPolicy, score_in
 
 SPEC = EnvSpec(
     tracks=("generated_track",),
@@ -119,3 +123,16 @@ def test_mistakes_are_told() -> None:
         evaluate(Ahead(), SPEC, episodes=0)
     with pytest.raises(TrackError, match="'warren'"):
         evaluate(Ahead(), SPEC, tracks=["waren"])
+
+
+def test_evaluations_during_training_end_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = TrainConfig(donkey=replace(SPEC, limits=Limits()))
+    training, evaluation = make_env(config, seed=0), make_env(config, 2, seed=0)
+    assert training.env_spec.limits.max_steps == 0
+    assert evaluation.env_spec.limits.max_steps == DEFAULT_MAX_STEPS
+    endless = make_env(TrainConfig(env="Pendulum-v1", env_kwargs={"max_episode_steps": -1}), 1, seed=0)
+    monkeypatch.setattr(scoring, "LONGEST_EPISODE", 300)
+    with pytest.raises(UsageError, match="still runs after 300 steps; set a limit"):
+        score_in(RandomPolicy(endless.action_space, 0), endless, 1, seed=0)
+    for env in (training, evaluation, endless):
+        env.close()

@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import gymnasium as gym
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
+from rl_training.envs.spec import EnvSpec
 from rl_training.envs.vec_env import DonkeyVecEnv
-from rl_training.errors import ConfigError, did_you_mean
+from rl_training.errors import ConfigError
 from rl_training.experiment.config import EMBEDDED, TrainConfig
 from rl_training.wrappers.pixels import PixelObservation
 
 EVALUATION_SEED = 1_000_003  # added to a run's seed for envs that training never sees
+DEFAULT_MAX_STEPS = 2000  # 100 s, where a spec sets no limit: an evaluation must end
 
 
 def make_env(config: TrainConfig, num_envs: int | None = None, *, seed: int) -> VecEnv:
-    """The config's envs; those of an evaluation have another number and seed, and all else the same."""
+    """The config's envs; those of an evaluation have another number and seed, episodes that end, and all else the same.
+
+    Simulators over TCP have one car for training and evaluation, so its episodes always end.
+    """
     count = num_envs or config.num_envs
     if config.is_donkey:
         if config.sim != EMBEDDED:
             return _remote(config, num_envs, seed)
-        return DonkeyVecEnv(config.donkey, count, seed=seed, threads=config.env_threads)
+        spec = config.donkey if num_envs is None else ending(config.donkey)
+        return DonkeyVecEnv(spec, count, seed=seed, threads=config.env_threads)
     envs = DummyVecEnv([_maker(config) for _ in range(count)])
     envs.seed(seed)
     return envs
+
+
+def ending(spec: EnvSpec, max_steps: int | None = None) -> EnvSpec:
+    """The spec with a limit of steps, without which the episode of a policy that never errs would not end."""
+    steps = max_steps or spec.limits.max_steps or DEFAULT_MAX_STEPS
+    return replace(spec, limits=replace(spec.limits, max_steps=steps))
 
 
 def _remote(config: TrainConfig, num_envs: int | None, seed: int) -> VecEnv:
@@ -37,7 +49,8 @@ def _remote(config: TrainConfig, num_envs: int | None, seed: int) -> VecEnv:
     addresses = [address.strip() for address in config.sim.split(",") if address.strip()]
     if num_envs is not None:
         addresses = addresses[: max(num_envs, len(config.donkey.tracks))]
-    return DonkeyVecEnv(config.donkey, len(addresses), batch=RemoteBatch(config.donkey, addresses, seed=seed))
+    spec = ending(config.donkey)
+    return DonkeyVecEnv(spec, len(addresses), batch=RemoteBatch(spec, addresses, seed=seed))
 
 
 def _maker(config: TrainConfig) -> Callable[[], gym.Env[Any, Any]]:
@@ -54,11 +67,8 @@ def make_single(config: TrainConfig) -> gym.Env[Any, Any]:
         arguments["render_mode"] = "rgb_array"
     try:
         env = gym.make(config.env, **arguments)
-    except gym.error.Error as error:
-        ids = [name for name in gym.registry if "/" not in name]
-        raise ConfigError(
-            f"Gymnasium cannot make '{config.env}' ({error}).{did_you_mean(config.env, ids) if len(ids) < 1000 else ''}"
-        ) from error
+    except (gym.error.Error, ImportError) as error:  # its message names the nearest id, or the package that is missing
+        raise ConfigError(f"Gymnasium cannot make '{config.env}': {error}") from error
     except TypeError as error:
         raise ConfigError(f"'{config.env}' does not take these env_kwargs: {error}.") from error
     return PixelObservation(env, **asdict(config.pixels)) if config.pixels else env

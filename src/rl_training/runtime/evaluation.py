@@ -15,9 +15,9 @@ from rl_training.envs.vec_env import DonkeyVecEnv
 from rl_training.errors import UsageError
 from rl_training.evaluation.episodes import EpisodeRecorder
 from rl_training.evaluation.evaluation import Evaluation
+from rl_training.runtime.environments import ending
 from rl_training.runtime.scoring import RandomPolicy, checked_seed
 
-DEFAULT_MAX_STEPS = 2000  # 100 s, where a spec sets no limit: an evaluation must end
 MOST_CARS = 64  # in one batch
 SEED = 1_000_003
 
@@ -37,16 +37,16 @@ def evaluate(
 ) -> Evaluation:
     """Drive `episodes` whole episodes on each of `tracks`, by default those of the training.
 
-    All else is as in `env_spec`, but for an own limit of `max_steps` if given, and `DEFAULT_MAX_STEPS` where the spec
-    has none. The same seed gives the same episodes. `with_gap` drives the training tracks too where none of them is
+    All else is as in `env_spec`, but for an own limit of `max_steps` if given, and `DEFAULT_MAX_STEPS` where neither
+    sets one. The same seed gives the same episodes. `with_gap` drives the training tracks too where none of them is
     among `tracks`, so that the generalisation gap is known. `sim` is HOST:PORT[,HOST:PORT…] of simulators to drive in
     instead of the embedded world, at least one for each track.
     """
     if episodes < 1:
         raise UsageError(f"episodes is {episodes}; expected 1 or more.")
     wanted = tuple(dict.fromkeys(tracks or env_spec.tracks))
-    steps = max_steps or env_spec.limits.max_steps or DEFAULT_MAX_STEPS
-    spec = replace(env_spec, tracks=wanted, limits=replace(env_spec.limits, max_steps=steps))
+    spec = ending(replace(env_spec, tracks=wanted), max_steps)
+    steps = spec.limits.max_steps
     env = _make_env(spec, episodes, checked_seed(seed), threads, sim)
     recorder = EpisodeRecorder(tuple(wanted[i % len(wanted)] for i in range(env.num_envs)))
 

@@ -23,6 +23,7 @@ from rl_training.experiment.config import TrainConfig
 from rl_training.runtime.environments import EVALUATION_SEED, make_env
 
 PARALLEL = 16  # envs of an evaluation, at most
+LONGEST_EPISODE = 100_000  # steps, after which an episode is taken for one that never ends
 FIGURES = ("laps", "lap_count", "progress", "last_lap_time")  # kept of an episode's last info, where it has them
 
 
@@ -79,6 +80,11 @@ def score_in(model: PolicyPredictor, env: VecEnv, episodes: int, seed: int, dete
     figures: dict[str, list[float]] = {}
 
     def note(names: dict[str, Any], _: dict[str, Any]) -> None:
+        if names["current_lengths"][names["i"]] > LONGEST_EPISODE:
+            raise UsageError(
+                f"An episode of the evaluation still runs after {LONGEST_EPISODE:,} steps; set a limit to its length, "
+                "such as env_kwargs.max_episode_steps=1000."
+            )
         if names["done"]:
             for name in FIGURES:
                 if name in names["info"]:
