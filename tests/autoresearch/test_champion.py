@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rl_training.autoresearch import champion as champion_module
-from rl_training.autoresearch.champion import ChampionTracker, holder, judge, reign, reward_to_beat
+from rl_training.autoresearch.champion import ChampionTracker, holder, judge, reign, reward_to_beat, ruling
 from rl_training.autoresearch.ledger import Record
 from rl_training.errors import ModelError
 from rl_training.experiment.atomic import sha256
@@ -91,6 +91,10 @@ def test_the_manifest_says_what_the_champion_is(tmp_path: Path) -> None:
         "model_path": str(model),
     }.items() <= manifest.items()
     assert manifest["sha256"] == sha256(model)
+    assert "env_spec" not in manifest
+    with pytest.raises(ModelError, match="not the one that was evaluated"):
+        tracker.crown(model, {"mean_reward": 6.0}, expected="0" * 64)
+    assert tracker.load()[1] == manifest
     assert not tracker.update_if_better(float("nan"), {}, model)
     with pytest.raises(ModelError, match="no model at"):
         tracker.update_if_better(9.0, {}, tmp_path / "missing.zip")
@@ -147,3 +151,29 @@ def test_the_first_champion_only_has_to_drive() -> None:
     assert judge(1, 20.0, None, line, [70.0]) == "keep"
     assert judge(1, None, 60.0, line, [70.0]) == "discard"
     assert champion_module.KEEP == "keep"
+
+
+@pytest.mark.parametrize(
+    ("own", "status", "takes_it"),
+    [(95.0, "ok", True), (90.0, "ok", False), (None, "ok", False), (95.0, "no_learning", False)],
+)
+def test_a_retests_own_model_must_win_on_the_same_fresh_seeds(own: float | None, status: str, takes_it: bool) -> None:
+    line = reign([crowned(1, 70.0, "keep"), crowned(2, 100.0)])
+    record = Record(3, "t", {}, status, 200.0, retest_of=2, fresh_reward=90.0, own_fresh_reward=own)
+    assert ruling(record, line, [10.0, 50.0, 60.0], guard=True) == ("keep", takes_it)
+
+
+def test_a_model_that_won_a_retest_reigns_by_its_fresh_reward() -> None:
+    own = Record(2, "t", {}, "ok", 200.0, champion=True, retest_of=1, verdict="keep", fresh_reward=70.0,
+                 own_fresh_reward=75.0)  # fmt: skip
+    champion = holder(reign([crowned(1, 100.0), own]))
+    assert champion is not None
+    assert (champion.record.trial, champion.reward, champion.verdict) == (2, 75.0, "keep")
+
+
+def test_the_manifest_holds_the_env_spec(tmp_path: Path) -> None:
+    (tmp_path / "model.zip").write_bytes(b"weights")
+    (tmp_path / "env_spec.json").write_text('{"tracks": ["warren"]}')
+    tracker = ChampionTracker(tmp_path / "champion")
+    tracker.update_if_better(1.0, {}, tmp_path / "model.zip")
+    assert tracker.load()[1]["env_spec"] == {"tracks": ["warren"]}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ import pytest
 from rl_training.autoresearch import publish
 from rl_training.autoresearch.champion import ChampionTracker
 from rl_training.autoresearch.controller import Controller, Options
+from rl_training.autoresearch.job import Task
 from rl_training.autoresearch.ledger import Ledger
 from rl_training.autoresearch.narrator import Narrator
 from rl_training.autoresearch.publish import Publisher, without_secrets
@@ -84,6 +87,47 @@ def test_a_study_goes_on_where_it_stopped_and_gives_the_same_as_in_one_go(tmp_pa
     parts, whole = (Ledger(Study(tmp_path / name).results).records for name in ("parts", "whole"))
     facts = [[(r.trial, r.params, r.seed, r.mean_reward, r.champion) for r in records] for records in (parts, whole)]
     assert facts[0] == facts[1]
+
+
+def test_what_another_search_left_behind_is_recorded_as_its_own(tmp_path: Path) -> None:
+    """A controller that searched another env set was killed after its trial had ended, and before the record."""
+    controller(tmp_path, rewards(5.0), guard=False).run()
+    left = Study(tmp_path).run_folder(2)
+    shutil.copytree(Study(tmp_path).run_folder(1), left)
+    task = Task.load(left)
+    assert task is not None
+    assert (task.env_set, task.reward_version) == (COMPARABLE.env_set, COMPARABLE.reward_version)
+    replace(task, trial=2, env_set="elsewhere").save(left)
+    (left / "result.json").write_text('{"mean_reward": 99.0}')
+    script = rewards(5.0, 7.0)
+    controller(tmp_path, script, guard=False).run()
+    records = Ledger(Study(tmp_path).results).records
+    assert [(r.trial, r.env_set, r.champion) for r in records] == [
+        (1, "a", True),
+        (2, "elsewhere", False),
+        (3, "a", True),
+    ]
+    assert [observation.value for observation in script.told[-1]] == [5.0, 7.0], "its 99 is of another world"
+
+
+def test_a_run_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    theirs = Study(tmp_path).run_folder(2)
+    theirs.mkdir(parents=True)
+    (theirs / "task.json").write_text('{"made by": "a newer version"}')
+    controller(tmp_path, rewards(1, 2), guard=False).run()
+    assert [record.trial for record in Ledger(Study(tmp_path).results).records] == [1, 3]
+    assert [path.name for path in theirs.iterdir()] == ["task.json"]
+
+
+def test_a_damaged_model_is_not_crowned_again(tmp_path: Path) -> None:
+    controller(tmp_path, rewards(5, 9), guard=False).run()
+    study = Study(tmp_path)
+    damaged = study.run_folder(2) / "model.zip"
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"!")
+    (study.champion / "model.zip").write_bytes(b"damaged too")
+    controller(tmp_path, rewards(5, 9), guard=False).run()
+    assert ChampionTracker(study.champion).load()[1]["trial"] == 1, "the best of those that are whole"
+    assert "Trial 2 cannot be champion: The model at" in study.log.read_text()
 
 
 def test_failures_and_interruptions_do_not_reach_the_strategy_as_rewards(tmp_path: Path) -> None:

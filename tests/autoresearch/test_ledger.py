@@ -80,9 +80,17 @@ def test_a_ledger_killed_while_repairing_is_repaired_the_same(tmp_path: Path, mo
         (record(7).to_line().replace(b"10.0", b"NaN"), "mean_reward is nan"),
         (record(7).to_line().replace(b'"ok"', b'"great"'), "run_status is 'great'"),
         (record(7).to_line().replace(b'"ok"', b'"timeout"'), "with run_status timeout"),
+        (record(7).to_line().replace(b'"ok"', b'["ok"]'), "run_status is ['ok']"),
+        (record(7).to_line().replace(b'"elapsed_sec": 0.0', b'"elapsed_sec": "long"'), "elapsed_sec is 'long'"),
+        (record(7).to_line().replace(b'"champion": false', b'"champion": 1'), "champion is 1"),
+        (record(7).to_line().replace(b'"extra": {}', b'"extra": null'), "extra is None"),
+        (record(7).to_line().replace(b'"std_reward": null', b'"std_reward": 1e999'), "std_reward is inf"),
+        (record(7).to_line().replace(b'"trial": 7', b'"trial": true'), "trial is True"),
+        (record(7).to_line().replace(b'"trial": 7', b'"trial": -7'), "trial is -7"),
         (record(1).to_line(), "trial 1 is recorded above"),
         (b"\xff\xfe\x00", "codec"),
         (b"[" * 100_000, "recursion"),
+        (record(7).to_line().replace(b'"ok"', b'"%s"' % (b"x" * 9999)), "run_status is 'xxx"),
     ],
 )
 def test_a_foreign_line_is_set_aside_with_the_reason(tmp_path: Path, line: bytes, why: str) -> None:
@@ -94,6 +102,7 @@ def test_a_foreign_line_is_set_aside_with_the_reason(tmp_path: Path, line: bytes
         assert ledger.records == [record(1), record(2)]
         assert [rejected.line for rejected in ledger.rejected] == [2]
         assert why in ledger.rejected[0].why
+        assert len(ledger.rejected[0].why) <= 300
         assert ledger.rejected_path.read_bytes() == line + b"\n"
     assert path.read_bytes().split(b"\n")[1] == line, "the ledger itself is only appended to"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,21 @@ def test_a_stale_process_is_ended_by_its_identity_only(tmp_path: Path) -> None:
     assert end_stale(tmp_path / "1", 0.3)
     assert not identity.is_alive
     assert [ended.ending.exit_code is not None for ended in pool.wait(2.0)] == [True]
+
+
+def test_a_retest_drives_both_models_on_the_same_fresh_seeds(tmp_path: Path) -> None:
+    pool = WorkerPool(FakeTrials(fresh_loss=2.0), 1, LIMITS, preload=(), threads=1)
+    run_all(pool, [task(1)], tmp_path)
+    tested = str(tmp_path / "1" / "model.zip")
+    again = replace(task(2, reward=8.0), retest_of=1, retest_model=tested)
+    outcome = run_all(pool, [again], tmp_path)[2][1]
+    assert (outcome.mean_reward, outcome.fresh_reward, outcome.own_fresh_reward) == (8.0, 3.0, 6.0)
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "torn", '{"trial": "x"}', '{"trial": 1, "newer": 2}'])
+def test_a_task_that_is_not_ours_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "task.json").write_text(text)
+    assert Task.load(tmp_path) is None
 
 
 def test_a_result_counts_however_its_process_ended(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@
 
 `reign` is who should be champion, folded from the records alone. A trial that beats the champion is crowned at once and
 owes a retest: its model on fresh seeds, and its setting trained with another seed. The retest's `verdict` keeps or
-discards it; one discarded gives the crown back to the best of the others.
+discards it; one discarded gives the crown back to the best of the others. The retest's own model takes the crown if the
+setting is kept and it does better on the same fresh seeds.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from rl_training.errors import ModelError
 from rl_training.experiment.atomic import new_folder, sha256, sync, write_json
 
 KEEP, DISCARD, RETEST = "keep", "discard", "retest"
-COMPANIONS = ("config.yaml", "env_spec.json")  # found beside a model
+ENV_SPEC = "env_spec.json"
+COMPANIONS = ("config.yaml", ENV_SPEC)  # found beside a model
 VERSIONS_KEPT = 2  # the current one, and the one a reader may still have open
 
 
@@ -61,8 +63,11 @@ class ChampionTracker:
         self.crown(model_path, {"mean_reward": float(mean_reward), "params": dict(params), **more})
         return True
 
-    def crown(self, model_path: str | os.PathLike[str], manifest: Mapping[str, Any]) -> None:
-        """Make this model the champion, whatever its reward."""
+    def crown(
+        self, model_path: str | os.PathLike[str], manifest: Mapping[str, Any], expected: str | None = None
+    ) -> None:
+        """Make this model the champion, whatever its reward. ModelError if there is none, or ``expected`` is not its
+        SHA-256."""
         source = Path(model_path)
         if not source.is_file():
             raise ModelError(f"There is no model at '{source}', so it cannot be champion; train and save it first.")
@@ -76,7 +81,11 @@ class ChampionTracker:
             for name in companions:
                 shutil.copyfile(source.parent / name, aside / name)
             digest = sha256(aside / "model.zip")
+            if expected not in (None, digest):
+                raise ModelError(f"The model at '{source}' is not the one that was evaluated: the SHA-256 differs.")
             facts = {"timestamp": _now(), "model_path": str(model_path), "sha256": digest, **manifest}
+            spec = read_json(source.parent / ENV_SPEC)
+            facts |= {} if spec is None else {"env_spec": spec}
             write_json(aside / "manifest.json", facts)
         self._point("current", f"versions/{version.name}")
         for name in ("model.zip", "manifest.json", *companions):
@@ -142,7 +151,8 @@ def reign(records: Iterable[Record]) -> list[Crowned]:
                 line[i : i + 1] = [] if record.verdict == DISCARD else [Crowned(crowned.record, reward, KEEP)]
                 break
         if record.champion and record.mean_reward is not None:
-            line.append(Crowned(record, record.mean_reward, RETEST if record.verdict == RETEST else KEEP))
+            reward = record.mean_reward if record.own_fresh_reward is None else record.own_fresh_reward
+            line.append(Crowned(record, reward, RETEST if record.verdict == RETEST else KEEP))
     return line
 
 
@@ -171,6 +181,22 @@ def judge(
     if others and (retrained is None or retrained < float(np.median(rewards))):
         return DISCARD
     return KEEP
+
+
+def ruling(record: Record, line: Sequence[Crowned], rewards: Sequence[float], guard: bool) -> tuple[str, bool]:
+    """What a new record means for the crown: its verdict, and whether it takes it. ``guard``: winners owe a retest."""
+    if record.retest_of is None:
+        beats = record.run_status == "ok" and _above(record.mean_reward, reward_to_beat(line))
+        return (RETEST if guard else KEEP) if beats else "", beats
+    if not record.speaks_of_its_setting:
+        return "", False  # so the retest is still owed
+    verdict = judge(record.retest_of, record.fresh_reward, record.mean_reward, line, rewards)
+    beats = verdict == KEEP and record.run_status == "ok"
+    return verdict, beats and _above(record.own_fresh_reward, record.fresh_reward)
+
+
+def _above(reward: float | None, other: float | None) -> bool:
+    return reward is not None and (other is None or reward > other)
 
 
 def _now() -> str:

@@ -14,24 +14,22 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
 import numpy as np
 
 from rl_training.autoresearch.champion import (
-    KEEP,
     RETEST,
     ChampionTracker,
     Crowned,
     holder,
-    judge,
     reign,
-    reward_to_beat,
+    ruling,
 )
 from rl_training.autoresearch.fidelity import to_promote
-from rl_training.autoresearch.job import Task
+from rl_training.autoresearch.job import Task, is_run
 from rl_training.autoresearch.ledger import Comparable, Ledger, Record, observations, select
 from rl_training.autoresearch.lock import StudyLock
 from rl_training.autoresearch.narrator import Narrator, seconds_left
@@ -171,6 +169,7 @@ class Controller:
             if isinstance(proposal, Finished):
                 self._finished = (len(self._ledger.records), proposal.reason)
                 return proposal.reason
+            task = replace(task, env_set=self._comparable.env_set, reward_version=self._comparable.reward_version)
             folder = self._study.run_folder(task.trial, self._prefix)
             self._narrator.proposal(task, proposal)
             try:
@@ -185,7 +184,7 @@ class Controller:
         """The next task with the proposal behind it, None for a retest; or why there is none."""
         records = self._records()
         running = self._pool.running
-        trial = 1 + max([record.trial for record in self._ledger.records] + [task.trial for task in running], default=0)
+        trial = self._next_number(running)
         seed = int(np.random.SeedSequence([self._options.seed, trial]).generate_state(1)[0]) >> 1
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         champion = holder(reign(records))
@@ -202,6 +201,14 @@ class Controller:
         proposal = self._strategy.next(known, [task.params for task in running], self._options.seed)
         params = {} if isinstance(proposal, Finished) else proposal.params
         return Task(trial, params, seed, now), proposal
+
+    def _next_number(self, running: list[Task]) -> int:
+        """A number that no record, running trial or run folder of somebody else has."""
+        taken = [record.trial for record in self._ledger.records] + [task.trial for task in running]
+        number = 1 + max(taken, default=0)
+        while is_run(self._study.run_folder(number, self._prefix)):
+            number += 1
+        return number
 
     def _longer_training(self, trial: int, now: str) -> Task | None:
         """The best short trial, with a larger budget; None while none deserves it."""
@@ -267,18 +274,8 @@ class Controller:
 
     def _record_of(self, task: Task, outcome: Outcome, elapsed: float) -> Record:
         """The ledger's line: what the trial did, and what follows for the crown."""
-        records = self._records()
-        line = reign(records)
-        verdict, beats = "", outcome.run_status == "ok" and _above(outcome.mean_reward, reward_to_beat(line))
-        if task.retest_of is not None:
-            if not outcome.interrupted and outcome.run_status != "sim_lost":  # or it would still be owed
-                others = [r.mean_reward for r in records if r.mean_reward is not None]
-                verdict = judge(task.retest_of, outcome.fresh_reward, outcome.mean_reward, line, others)
-            beats = beats and verdict == KEEP and _above(outcome.mean_reward, outcome.fresh_reward)
-        elif beats:
-            verdict = RETEST if self._options.guard else KEEP
         folder = self._study.run_folder(task.trial, self._prefix)
-        return Record(
+        record = Record(
             trial=task.trial,
             timestamp=datetime.now(timezone.utc).isoformat(timespec="seconds"),
             params=task.params,
@@ -286,20 +283,25 @@ class Controller:
             mean_reward=outcome.mean_reward,
             std_reward=outcome.std_reward,
             model_path=str((folder / outcome.model).relative_to(self._study.root)) if outcome.model else None,
-            champion=beats,
             elapsed_sec=round(elapsed, 3),
             reason=outcome.reason,
-            env_set=self._comparable.env_set,
-            reward_version=self._comparable.reward_version,
+            env_set=task.env_set,
+            reward_version=task.reward_version,
             seed=task.seed,
             model_sha256=outcome.model_sha256,
-            verdict=verdict,
             retest_of=task.retest_of,
             continues=task.continues,
             fresh_reward=outcome.fresh_reward,
+            own_fresh_reward=outcome.own_fresh_reward,
             interrupted=outcome.interrupted,
             extra=outcome.extra,
         )
+        if self._comparable.why_not(record):  # left behind by a controller that searched something else
+            return record
+        records = self._records()
+        rewards = [other.mean_reward for other in records if other.mean_reward is not None]
+        verdict, beats = ruling(record, reign(records), rewards, self._options.guard)
+        return replace(record, verdict=verdict, champion=beats)
 
     def _show_champion(self, is_new: bool) -> None:
         """Make the champion's folder show whom the ledger names; the next best if that model is lost."""
@@ -319,9 +321,10 @@ class Controller:
                 "fresh_reward": None if champion.reward == record.mean_reward else champion.reward,
                 "env_set": record.env_set,
                 "reward_version": record.reward_version,
+                "evaluation": record.extra,
             }
             try:
-                self._tracker.crown(self._model_of(champion), facts)
+                self._tracker.crown(self._model_of(champion), facts, record.model_sha256)
             except ModelError as error:
                 self._narrator.say(f"Trial {record.trial} cannot be champion: {error}")
                 line.remove(champion)
@@ -356,10 +359,6 @@ class Controller:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-
-
-def _above(reward: float | None, other: float | None) -> bool:
-    return reward is not None and (other is None or reward > other)
 
 
 def _duration_of(folder: Path) -> float:

@@ -6,10 +6,10 @@ Files of a run folder that the loop reads and writes; the trial adds its own bes
 
     task.json      what to do, written before the process starts
     process.json   who does it: pid and start time
-    retest.json    fresh_reward, of a retest
+    retest.json    of a retest: fresh_reward of the model it tests, own_fresh_reward of its own over the same episodes
     stopped.json   stopped_at and reason, of a trial that ended early by its learning curve
     result.json    run_status, mean_reward, std_reward, `model` (its file, model.zip unless said), sha256 of the models
-                   by file, and whatever else the trial reports: the last thing written
+                   by file, and whatever else the trial reports: says that the training is over
     model.zip      the policy
     log.txt        all that was printed
 """
@@ -33,7 +33,7 @@ from rl_training.autoresearch.family import end_family, family_of
 from rl_training.autoresearch.identity import ProcessIdentity
 from rl_training.autoresearch.reading import read_json
 from rl_training.errors import SimulatorError, UsageError
-from rl_training.experiment.atomic import write_json
+from rl_training.experiment.atomic import TEMPORARY, write_json
 
 DISK_FULL = errno.ENOSPC  # exit code
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -55,7 +55,8 @@ class TrialRunner(Protocol):
 @dataclass(frozen=True)
 class Task:
     """What one trial is to do. ``retest_model`` is the model, of trial ``retest_of``, that is evaluated first;
-    ``origin`` the run folder, of trial ``continues``, whose training is taken further."""
+    ``origin`` the run folder, of trial ``continues``, whose training is taken further. ``env_set`` and
+    ``reward_version`` say with what its reward may be compared, also if another study's controller finds it."""
 
     trial: int
     params: dict[str, Any]
@@ -65,15 +66,26 @@ class Task:
     retest_model: str | None = None
     continues: int | None = None
     origin: str | None = None
+    env_set: str = ""
+    reward_version: str = ""
 
     def save(self, folder: Path) -> None:
         write_json(folder / "task.json", asdict(self))
 
     @classmethod
     def load(cls, folder: Path) -> Task | None:
-        """The task of a run folder; None if it has none, as one whose controller died while making it."""
-        values = read_json(folder / "task.json")
-        return None if values is None else cls(**values)
+        """The task of a run folder; None if it has none, as one whose controller died while making it, or a strange
+        one."""
+        try:
+            task = cls(**(read_json(folder / "task.json") or {}))
+        except TypeError:
+            return None
+        return task if isinstance(task.trial, int) and isinstance(task.params, dict) else None
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder holds anything of a run, but for what a killed writer may leave."""
+    return folder.is_dir() and any(not path.name.startswith(TEMPORARY) for path in folder.iterdir())
 
 
 def run_job(runner: TrialRunner, task: Task, folder: Path, threads: int, memory_bytes: int) -> None:
@@ -108,13 +120,23 @@ def _settle(folder: Path, threads: int, memory_bytes: int) -> None:
 
 
 def _do(runner: TrialRunner, task: Task, folder: Path) -> None:
-    if task.retest_model is not None:
-        fresh = runner.evaluate(Path(task.retest_model), task.seed)
-        write_json(folder / "retest.json", {"fresh_reward": float(fresh)})
     if task.origin is not None:
         runner.extend(dict(task.params), folder, task.seed, Path(task.origin))
+    elif task.retest_model is not None:
+        _retest(runner, task, folder, Path(task.retest_model))
     else:
         runner.train(dict(task.params), folder, task.seed)
+
+
+def _retest(runner: TrialRunner, task: Task, folder: Path, tested: Path) -> None:
+    """Drive the model on fresh seeds, train its setting with another seed, and drive the new model on the same."""
+    fresh = {"fresh_reward": float(runner.evaluate(tested, task.seed))}
+    write_json(folder / "retest.json", fresh)
+    runner.train(dict(task.params), folder, task.seed)
+    result = read_json(folder / "result.json") or {}
+    if result.get("run_status", "ok") == "ok":
+        own = folder / Path(str(result.get("model", "model.zip"))).name
+        write_json(folder / "retest.json", {**fresh, "own_fresh_reward": float(runner.evaluate(own, task.seed))})
 
 
 def is_full_disk(error: BaseException | None) -> bool:

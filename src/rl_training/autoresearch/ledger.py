@@ -16,6 +16,7 @@ What a study knows (observations, champion, next number) is folded from these li
     champion          whether it took the crown when it was recorded
     verdict           retest: crowned, and still to be tested; keep, discard: what this retest says of trial `retest_of`
     retest_of, fresh_reward   of a retest: which trial, and the reward of that trial's model on fresh seeds
+    own_fresh_reward  of a retest: the reward of its own model on the same
     interrupted       ended by us or with its controller, so that it says nothing of its setting
     continues         trial whose training this one took further (see fidelity.py)
     extra             what the trial reported; `stopped_at`, of one that was stopped early: the steps it was trained
@@ -40,6 +41,7 @@ from rl_training.experiment.atomic import sync
 SCHEMA = 1
 STATUSES = ("ok", "no_learning", "crashed", "timeout", "sim_lost", "out_of_memory", "invalid")
 VALUED = ("ok", "no_learning")  # statuses with a reward
+LONGEST_WHY = 300
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Record:
     verdict: str = ""
     retest_of: int | None = None
     fresh_reward: float | None = None
+    own_fresh_reward: float | None = None
     interrupted: bool = False
     continues: int | None = None
     extra: dict[str, Any] = field(default_factory=dict)  # what the trial itself reported
@@ -101,19 +104,36 @@ class Record:
             raise ValueError("it is not a JSON object")
         if values.get("schema") != SCHEMA:
             raise ValueError(f"its schema is {values.get('schema')!r}, ours is {SCHEMA}")
-        known = {item.name for item in fields(cls)}
         missing = {"trial", "timestamp", "params", "run_status"} - values.keys()
         if missing:
             raise ValueError(f"it has no {', '.join(sorted(missing))}")
-        if not isinstance(values["trial"], int) or not isinstance(values["params"], dict):
-            raise ValueError("its trial is no number or its params are no object")
+        for name in KINDS.keys() & values.keys():
+            if not _fits(values[name], KINDS[name]):
+                raise ValueError(f"its {name} is {values[name]!r}")
+        if values["trial"] < 0:
+            raise ValueError(f"its trial is {values['trial']}")
         if values["run_status"] not in STATUSES:
             raise ValueError(f"its run_status is {values['run_status']!r}")
         reward = values.get("mean_reward")
-        is_number = isinstance(reward, int | float) and not isinstance(reward, bool) and math.isfinite(reward)
-        if (values["run_status"] in VALUED) != is_number or not (is_number or reward is None):
+        if (values["run_status"] in VALUED) != (reward is not None):
             raise ValueError(f"its mean_reward is {reward!r} with run_status {values['run_status']}")
-        return cls(**{key: value for key, value in values.items() if key in known})
+        return cls(**{key: value for key, value in values.items() if key in KINDS})
+
+
+KINDS = {item.name: str(item.type) for item in fields(Record)}
+
+
+def _fits(value: Any, annotation: str) -> bool:
+    """Whether a value of a line is what a field of `Record` holds."""
+    for kind in annotation.split(" | "):
+        if kind == "None" and value is None:
+            return True
+        if kind == "float" and isinstance(value, int | float) and not isinstance(value, bool):
+            return math.isfinite(value)
+        types = {"int": int, "str": str, "bool": bool, "dict[str, Any]": dict}
+        if kind in types and type(value) is types[kind]:
+            return True
+    return False
 
 
 @dataclass(frozen=True)
@@ -149,7 +169,7 @@ class Ledger:
             if record.trial in self._trials:
                 raise ValueError(f"trial {record.trial} is recorded above")
         except (ValueError, RecursionError) as error:
-            self.rejected.append(Rejected(number, str(error)))
+            self.rejected.append(Rejected(number, str(error)[:LONGEST_WHY]))
             self._rejected_lines.append(line)
         else:
             self._keep(record)

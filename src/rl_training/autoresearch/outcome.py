@@ -46,6 +46,7 @@ class Outcome:
     model: str | None = None  # its file in the run folder
     model_sha256: str | None = None
     fresh_reward: float | None = None
+    own_fresh_reward: float | None = None
     interrupted: bool = False
     extra: dict[str, Any] = field(default_factory=dict)
 
@@ -53,7 +54,8 @@ class Outcome:
 def outcome_of(folder: Path, ending: Ending) -> Outcome:
     """Read a run folder whose process has ended."""
     result = read_json(folder / "result.json")
-    fresh = _number((read_json(folder / "retest.json") or {}).get("fresh_reward"))
+    retest = read_json(folder / "retest.json") or {}
+    fresh = _number(retest.get("fresh_reward"))
     if result is None and ending.exit_code == DISK_FULL:
         return Outcome("crashed", "the disk was full", fresh_reward=fresh, interrupted=True)
     if result is None:
@@ -87,6 +89,7 @@ def outcome_of(folder: Path, ending: Ending) -> Outcome:
         model=name,
         model_sha256=sha256(folder / name),
         fresh_reward=fresh,
+        own_fresh_reward=_number(retest.get("own_fresh_reward")),
         extra=extra,
     )
 
