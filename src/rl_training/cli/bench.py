@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
-import importlib.util
+import importlib
 import sys
 from pathlib import Path
 
@@ -38,12 +38,7 @@ def run(args: argparse.Namespace) -> int:
     if args.name not in benches:
         raise UsageError(f"There is no benchmark '{args.name}'.{did_you_mean(args.name, benches)}")
     sys.path.insert(0, str(folder.parent))  # benchmarks may share helpers: `from benchmarks.… import …`
-    spec = importlib.util.spec_from_file_location(f"benchmarks.{args.name}", scripts[args.name])
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
+    module = importlib.import_module(".".join(scripts[args.name].relative_to(folder.parent).with_suffix("").parts))
     code: int = module.main(args.arguments)
     return code
 
