@@ -47,7 +47,8 @@ def test_a_car_of_a_batch_lives_as_a_single_env_does() -> None:
             frame, reward, over, cut, info = env.step(actions[i])
             np.testing.assert_array_equal(frame, frames[i])
             assert (reward, over, cut) == (rewards[i], terminated[i], truncated[i])
-            assert info["cte"] == infos["cte"][i]
+            for key in set(info) - {"lidar", "start_line"}:
+                np.testing.assert_array_equal(infos[key][i], info[key], err_msg=key)
 
 
 def test_batch_size_and_threads_do_not_change_a_byte() -> None:
@@ -79,14 +80,25 @@ def test_make_vec_gives_the_batch() -> None:
     assert env.observation_space.contains(frames)
 
 
+@pytest.mark.parametrize("conf", [{"lidar_config": {"maxRange": 20}}, {"cam_config_b": {"img_w": 40}}])
+def test_what_a_batch_does_not_have_is_refused_and_single_envs_do_it(conf: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="vectorization_mode='sync'"):
+        gym.make_vec("donkey-waveshare-v0", num_envs=2, conf=conf)
+    envs = gym.make_vec("donkey-waveshare-v0", num_envs=2, vectorization_mode="sync", conf={**CONF, **conf})
+    infos = envs.reset(seed=0)[1]
+    assert "image_b" in infos or infos["lidar"].shape == (2, 25 * 180)
+    envs.close()
+
+
 def test_next_step_autoreset_shows_the_last_frame_then_begins_anew() -> None:
     env = DonkeyVectorEnv(2, conf=CONF, max_steps=3)
     begin, _ = env.reset(seed=0)
     still, moving = np.zeros((2, 2), np.float32), np.tile([0.0, 0.5], (2, 1)).astype(np.float32)
     for _ in range(3):
-        last, _, terminated, truncated, _ = env.step(moving)
+        last, _, terminated, truncated, ends = env.step(moving)
     assert truncated.all()
     assert not terminated.any()
+    assert ends["end_cause"].tolist() == ["time_limit"] * 2
     again, rewards, terminated, truncated, infos = env.step(still)
     np.testing.assert_array_equal(again, begin)
     assert not np.array_equal(last, begin)
@@ -105,6 +117,7 @@ def test_same_step_autoreset_keeps_the_final_frame() -> None:
     assert infos["_final_obs"].all()
     assert not np.array_equal(infos["final_obs"][0], begin[0])
     assert infos["final_info"]["speed"][0] > 0.0
+    assert infos["final_info"]["end_cause"].tolist() == ["time_limit"] * 2
 
 
 def test_without_autoreset_an_ended_car_must_be_reset() -> None:

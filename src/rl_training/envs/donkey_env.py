@@ -73,6 +73,13 @@ class DonkeyEnv(gym.Env[NDArray[np.uint8], NDArray[np.float32]]):
 
         return EmbeddedSimulator(self.track, self.conf, ranges)
 
+    def _info(self, frame: Frame) -> dict[str, Any]:
+        if not self.conf.lidar_config:
+            return info_of(frame)
+        from rl_training.envs.lidar import distances, lidar_of
+
+        return info_of(frame, distances(frame.lidar, lidar_of(self.conf.lidar_config)))
+
     # ---- Gymnasium
 
     def reset(
@@ -86,7 +93,7 @@ class DonkeyEnv(gym.Env[NDArray[np.uint8], NDArray[np.float32]]):
         self._steps = 0
         if self.render_mode == "human":
             self.render()
-        return self._frame.image, info_of(self._frame)
+        return self._frame.image, self._info(self._frame)
 
     def step(self, action: NDArray[np.float32]) -> tuple[NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
         """Drive for `frame_skip` control steps of 0.05 s with this action."""
@@ -107,33 +114,22 @@ class DonkeyEnv(gym.Env[NDArray[np.uint8], NDArray[np.float32]]):
                 break
         reward = self._reward(frame, terminated)
         truncated, cause = (False, cause) if terminated else self._cut_short(frame)
-        info = info_of(frame)
+        info = self._info(frame)
         if cause:
             info["end_cause"] = cause
         if self.render_mode == "human":
             self.render()
         return frame.image, reward, terminated, truncated, info
 
-    @staticmethod
-    def _lost(last: Frame, error: SimulatorError) -> tuple[NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
+    def _lost(self, last: Frame, error: SimulatorError) -> tuple[NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
         """The simulator is gone: the episode is cut short where it was last seen, and the next reset connects anew."""
-        return (
-            last.image,
-            0.0,
-            False,
-            True,
-            info_of(last)
-            | {
-                "sim_lost": True,
-                "end_cause": "sim_lost",
-                "sim_error": str(error),
-            },
-        )
+        info = self._info(last) | {"sim_lost": True, "end_cause": "sim_lost", "sim_error": str(error)}
+        return last.image, 0.0, False, True, info
 
     def _ended(self, frame: Frame) -> tuple[bool, str]:
         if self._over_fn is not None:
             handler = self._over_fn.__self__  # type: ignore[attr-defined]
-            handler.refresh(frame)
+            handler.refresh(frame, self._info(frame))
             self._over_fn()
             return bool(handler.over), "custom" if handler.over else ""
         hit = frame.hit != "none"
@@ -143,7 +139,7 @@ class DonkeyEnv(gym.Env[NDArray[np.uint8], NDArray[np.float32]]):
 
     def _reward(self, frame: Frame, over: bool) -> float:
         if self._reward_fn is not None:
-            self._reward_fn.__self__.refresh(frame)  # type: ignore[attr-defined]
+            self._reward_fn.__self__.refresh(frame, self._info(frame))  # type: ignore[attr-defined]
             return float(self._reward_fn(over))
         return float(donkey_reward(frame.forward_velocity, frame.cte, over, self.conf.max_cte))
 
@@ -192,7 +188,7 @@ class _Handler:
         self.max_cte = max_cte
         self.over = False
 
-    def refresh(self, frame: Frame) -> None:
+    def refresh(self, frame: Frame, info: Mapping[str, Any]) -> None:
         self.over = False
         self.x, self.y, self.z = frame.position
         self.vel_x, self.vel_y, self.vel_z = frame.velocity
@@ -201,5 +197,5 @@ class _Handler:
         self.pitch, self.yaw, self.roll = frame.orientation
         self.cte, self.speed, self.hit = frame.cte, frame.speed, frame.hit
         self.forward_vel = frame.forward_velocity
-        self.lidar, self.image_array = frame.lidar, frame.image
+        self.lidar, self.image_array = info["lidar"], frame.image
         self.last_lap_time, self.lap_count = frame.progress.last_lap_time, frame.progress.laps

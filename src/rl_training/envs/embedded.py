@@ -74,20 +74,27 @@ def _degrees(angle: float) -> float:
     return math.degrees(angle) % 360.0
 
 
+def turned(right: Any, ahead: Any, yaw: Any) -> tuple[Any, Any]:
+    """Vectors of cars' axes (right, ahead) in the world's (x, z); with -yaw the other way round."""
+    sine, cosine = np.sin(yaw), np.cos(yaw)
+    return right * cosine + ahead * sine, ahead * cosine - right * sine
+
+
 def frame_of(world: World, car: int, image: Any) -> Frame:
-    """What a car of the world would send."""
+    """What a car of the world would send. Its wheels never leave the ground: along its own up axis it does not move."""
     row = world.state[car].tolist()
+    gyro_x, gyro_z = turned(row[s.PITCH_RATE], row[s.ROLL_RATE], row[s.YAW])
     track = world.track(car // world.cars)
     line = int(row[s.LINE_EVENT])
     return Frame(
         image=image,
         position=(row[s.X] / METRE, row[s.Y] / METRE, row[s.Z] / METRE),
-        velocity=(row[s.LATERAL] / METRE, row[s.VERTICAL] / METRE, row[s.FORWARD] / METRE),
+        velocity=(row[s.LATERAL] / METRE, 0.0, row[s.FORWARD] / METRE),
         accel=(row[s.ACCEL_LATERAL] / METRE, 0.0, row[s.ACCEL_FORWARD] / METRE),
-        gyro=(row[s.PITCH_RATE], row[s.YAW_RATE], row[s.ROLL_RATE]),
+        gyro=(float(gyro_x), row[s.YAW_RATE], float(gyro_z)),
         orientation=(_degrees(row[s.PITCH]), _degrees(row[s.YAW]), _degrees(row[s.ROLL])),
         odometry=(row[s.ODOM_FL], row[s.ODOM_FR], row[s.ODOM_RL], row[s.ODOM_RR]),
-        speed=math.sqrt(row[s.FORWARD] ** 2 + row[s.LATERAL] ** 2 + row[s.VERTICAL] ** 2) / METRE,
+        speed=math.hypot(row[s.FORWARD], row[s.LATERAL]) / METRE,
         cte=float(row[s.CTE]),
         active_node=int(row[s.NODE]),
         total_nodes=len(track.nodes),

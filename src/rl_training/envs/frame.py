@@ -68,8 +68,8 @@ class Simulator(Protocol):
     def close(self) -> None: ...
 
 
-def info_of(frame: Frame) -> dict[str, Any]:
-    """gym-donkeycar's `info` with all of its keys, and ours."""
+def info_of(frame: Frame, lidar: NDArray[np.float64] | None = None) -> dict[str, Any]:
+    """gym-donkeycar's `info` with all of its keys, and ours; `lidar`: the frame's scan, as distances."""
     pitch, yaw, roll = frame.orientation
     progress = frame.progress
     info: dict[str, Any] = {
@@ -82,7 +82,7 @@ def info_of(frame: Frame) -> dict[str, Any]:
         "accel": frame.accel,
         "vel": frame.velocity,
         "odom": frame.odometry,
-        "lidar": frame.lidar if frame.lidar is not None else [],
+        "lidar": [] if lidar is None else lidar,
         "orientation": (roll, pitch, yaw),
         "car": (roll, pitch, yaw),
         "last_lap_time": progress.last_lap_time,

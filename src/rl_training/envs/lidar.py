@@ -1,13 +1,14 @@
-"""A lidar scan as the wire tells it: a list of points, with `conf`'s words for the settings."""
+"""A lidar scan as the wire tells it, a list of points, and as gym-donkeycar's `info` does, an array of distances."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rl_training.simulator.lidar import LidarConfig, scan
+from rl_training.simulator.lidar import NO_HIT, LidarConfig, scan
 from rl_training.simulator.world import World
 
 # conf's key -> field; a key that conf leaves out keeps the simulator's default.
@@ -49,3 +50,18 @@ def scan_points(world: World, car: int, lidar: LidarConfig) -> list[Mapping[str,
         }
         for level, k in np.argwhere(out >= 0.0)
     ]
+
+
+def distances(points: Sequence[Mapping[str, float]] | None, lidar: LidarConfig) -> NDArray[np.float64]:
+    """A scan's distances [u], turn by turn from the first level on, clockwise from the nose; -1 where nothing was met.
+
+    Points that the settings leave no room for are passed over: a simulator elsewhere may count its rays otherwise.
+    """
+    levels, rays = lidar.shape
+    found = np.full((levels, rays), NO_HIT)
+    for point in points or ():
+        level = round(abs(point["ry"] / lidar.deg_ang_delta)) if lidar.deg_ang_delta else 0
+        ray = round(abs(point["rx"] / lidar.deg_per_sweep_inc))
+        if level < levels and ray < rays:
+            found[level, ray] = point["d"]
+    return found.ravel()

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from rl_training.envs.batch import DonkeyBatch
 from rl_training.envs.cameras import cut_from_frame, paint_commands
 from rl_training.envs.conf import parse_conf
+from rl_training.envs.embedded import turned
 from rl_training.envs.frame import Frame
 from rl_training.envs.remote import RemoteSimulator
 from rl_training.envs.spec import CameraSpec, EnvSpec, ObservationSpec, StartSpec
@@ -113,8 +114,9 @@ class RemoteWorld(World):
         row[[s.X, s.Y, s.Z]] = np.array(frame.position) * METRE
         row[[s.LATERAL, s.VERTICAL, s.FORWARD]] = np.array(frame.velocity) * METRE
         row[[s.ACCEL_LATERAL, s.ACCEL_FORWARD]] = frame.accel[0] * METRE, frame.accel[2] * METRE
-        row[[s.PITCH_RATE, s.YAW_RATE, s.ROLL_RATE]] = frame.gyro
         row[[s.PITCH, s.YAW, s.ROLL]] = np.radians(frame.orientation)
+        row[s.YAW_RATE] = frame.gyro[1]
+        row[[s.PITCH_RATE, s.ROLL_RATE]] = turned(frame.gyro[0], frame.gyro[2], -row[s.YAW])
         row[[s.ODOM_FL, s.ODOM_FR, s.ODOM_RL, s.ODOM_RR]] = frame.odometry
         row[[s.STEER, s.THROTTLE, s.TIME]] = frame.steering_angle, frame.throttle, frame.time
         row[s.HIT] = -1.0 if frame.hit == "none" else 0.0

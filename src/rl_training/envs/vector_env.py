@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rl_training.envs.batch import DonkeyBatch
 from rl_training.envs.conf import parse_conf
+from rl_training.envs.embedded import turned
 from rl_training.envs.spec import EnvSpec, spec_from_conf
 from rl_training.errors import ConfigError, UsageError
 from rl_training.simulator import state
@@ -44,12 +45,15 @@ class DonkeyVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.float32], NDArray[
     ) -> None:
         if render_mode not in (None, "rgb_array"):
             raise UsageError(f"render_mode is '{render_mode}'; a batch can be rendered as 'rgb_array' only.")
-        if parse_conf(conf).remote:
+        parsed = parse_conf(conf)
+        if parsed.remote:
             raise ConfigError(
                 "A batch lives in the embedded world; for simulators over TCP use vectorization_mode='sync'."
             )
+        if parsed.lidar_config or parsed.cam_config_b:
+            raise ConfigError("A batch has one camera a car and no lidar; for those use vectorization_mode='sync'.")
         tracks = (track,) if isinstance(track, str) else tuple(track)
-        self.env_spec = env_spec or spec_from_conf(tracks, parse_conf(conf), randomization, max_steps)
+        self.env_spec = env_spec or spec_from_conf(tracks, parsed, randomization, max_steps)
         self.batch = DonkeyBatch(self.env_spec, num_envs, threads=threads)
         self.num_envs = num_envs
         self.render_mode = render_mode
@@ -91,39 +95,63 @@ class DonkeyVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.float32], NDArray[
             self.batch.reset(np.flatnonzero(waiting))
             rewards[waiting], terminated[waiting], truncated[waiting] = 0.0, False, False
         ended = terminated | truncated
-        infos: dict[str, Any] = {}
+        causes = self._end_causes(ended, terminated) if ended.any() else {}
         if self.autoreset_mode == AutoresetMode.SAME_STEP and ended.any():
-            infos = self._finish_now(ended)
+            infos = self._finish_now(ended, causes)
         else:
-            self._waiting = ended
+            self._waiting, infos = ended, causes
         self._frames = self.batch.observe()
         return self._frames, rewards, terminated, truncated, {**self._infos(), **infos}
 
-    def _finish_now(self, ended: NDArray[np.bool_]) -> dict[str, Any]:
+    def _end_causes(self, ended: NDArray[np.bool_], terminated: NDArray[np.bool_]) -> dict[str, Any]:
+        causes: NDArray[Any] = np.full(self.num_envs, None, dtype=object)
+        for i in np.flatnonzero(ended):
+            causes[i] = self.batch.end_cause(int(i), bool(terminated[i]))
+        return {"end_cause": causes, "_end_cause": ended}
+
+    def _finish_now(self, ended: NDArray[np.bool_], causes: dict[str, Any]) -> dict[str, Any]:
         """Last frames and infos of the ended cars, which are then reset within this very step."""
         indices = np.flatnonzero(ended)
         final: NDArray[Any] = np.full(self.num_envs, None, dtype=object)
         for i, frame in zip(indices, self.batch.observe(indices)):
             final[i] = frame
-        infos = {"final_obs": final, "_final_obs": ended, "final_info": self._infos(ended), "_final_info": ended}
+        final_info = {**self._infos(ended), **causes}
+        infos = {"final_obs": final, "_final_obs": ended, "final_info": final_info, "_final_info": ended}
         self.batch.reset(indices)
         return infos
 
     def _infos(self, mask: NDArray[np.bool_] | None = None) -> dict[str, Any]:
         """gym-donkeycar's figures, an array each, with Gymnasium's masks."""
-        cars = self.batch.world.state
+        world = self.batch.world
+        cars = world.state
         there = np.ones(self.num_envs, np.bool_) if mask is None else mask
         hits = np.full(self.num_envs, "none", dtype=object)
         for i in np.flatnonzero(self.batch.hit):
-            hits[i] = self.batch.world.hit_name(int(i))
+            hits[i] = world.hit_name(int(i))
+        gyro_x, gyro_z = turned(cars[:, state.PITCH_RATE], cars[:, state.ROLL_RATE], cars[:, state.YAW])
+        still = np.zeros(self.num_envs)
+        angles = np.degrees(cars[:, [state.ROLL, state.PITCH, state.YAW]]) % 360.0
         infos: dict[str, Any] = {
+            "pos": cars[:, [state.X, state.Y, state.Z]] / METRE,
             "cte": cars[:, state.CTE].copy(),
             "speed": np.hypot(cars[:, state.FORWARD], cars[:, state.LATERAL]) / METRE,
             "forward_vel": cars[:, state.FORWARD] / METRE,
             "hit": hits,
-            "progress": cars[:, state.PROGRESS] / METRE,
-            "lap_count": cars[:, state.LAPS].astype(np.int64),
+            "gyro": np.column_stack((gyro_x, cars[:, state.YAW_RATE], gyro_z)),
+            "accel": np.column_stack((cars[:, state.ACCEL_LATERAL], still, cars[:, state.ACCEL_FORWARD])) / METRE,
+            "vel": np.column_stack((cars[:, state.LATERAL], still, cars[:, state.FORWARD])) / METRE,
+            "odom": cars[:, [state.ODOM_FL, state.ODOM_FR, state.ODOM_RL, state.ODOM_RR]],
+            "orientation": angles,
+            "car": angles,
             "last_lap_time": cars[:, state.LAST_LAP].copy(),
+            "lap_count": cars[:, state.LAPS].astype(np.int64),
+            "active_node": cars[:, state.NODE].astype(np.int64),
+            "total_nodes": world.bank.node_count[world.slots].astype(np.int64),
+            "time": cars[:, state.TIME].copy(),
+            "progress": cars[:, state.PROGRESS] / METRE,
+            "furthest": cars[:, state.FURTHEST] / METRE,
+            "laps": cars[:, state.FURTHEST] / world.bank.length[world.slots],
+            "offset": cars[:, state.OFFSET].copy(),
         }
         return {**infos, **{f"_{key}": there.copy() for key in infos}}
 

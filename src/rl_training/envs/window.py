@@ -1,13 +1,15 @@
-"""A window for `render_mode="human"`, drawn with Tk from the standard library, only where there is a display."""
+"""A window for `render_mode="human"`, drawn with Tk from the standard library.
+
+Where there is no display a warning says so once, and the run goes on unseen: a server needs no other script.
+"""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from rl_training.errors import UsageError
 
 MIN_WIDTH = 480  # small frames are enlarged by whole factors
 
@@ -16,14 +18,18 @@ class Window:
     """Shows frames until it is closed; the user closing it does not stop the run."""
 
     def __init__(self, title: str) -> None:
+        self._open = False
         try:
             import tkinter
 
             self._root: Any = tkinter.Tk()
         except Exception as error:  # no Tk, or no display: Tk has an error class of its own that needs Tk to name
-            raise UsageError(
-                f"There is no display to open a window on ({error}); use render_mode='rgb_array' or save a GIF."
-            ) from error
+            warnings.warn(
+                f"There is no display to open a window on ({error}), so nothing is shown; "
+                "use render_mode='rgb_array' or save a GIF.",
+                stacklevel=2,
+            )
+            return
         self._root.title(title)
         self._photo_type = tkinter.PhotoImage
         self._label = tkinter.Label(self._root)
