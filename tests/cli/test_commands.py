@@ -37,6 +37,7 @@ def test_every_command_explains_itself_with_examples(command: str, capsys: pytes
         (["drive", "--driver", "persuit"], "Did you mean 'pursuit'"),
         (["drive", "--laps", "0"], "1 or more"),
         (["drive", "--laps", "1", "--film", "lap.txt"], ".gif or .mp4"),
+        (["tracks", "show", "waveshare", "--out", "plan.foo"], ".png"),
         (["bench", "nothing"], "no benchmark 'nothing'"),
     ],
 )
@@ -49,11 +50,19 @@ def test_a_mistake_gets_one_sentence_and_code_2(
     assert "Traceback" not in error
 
 
-def test_a_wrong_flag_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["drive", "--lapps", "3"], "--lapps"),
+        (["drive", "--seed", "-3"], "--seed: '-3' is no seed"),
+        (["tracks", "show", "waveshare", "--seed", "one"], "--seed: 'one' is no seed"),
+    ],
+)
+def test_a_wrong_flag_is_a_usage_error(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
-        main(["drive", "--lapps", "3"])
+        main(words)
     assert stop.value.code == 2
-    assert "--lapps" in capsys.readouterr().err
+    assert said in capsys.readouterr().err
 
 
 def test_tracks_list_for_programs(capsys: pytest.CaptureFixture[str]) -> None:

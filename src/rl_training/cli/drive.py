@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rl_training.cli.console import console, table
+from rl_training.cli.values import seed
 from rl_training.errors import UsageError
 
 EXAMPLES = """examples:
@@ -24,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--track", default="generated_track", help="scene, random road or track file (generated_track)")
     parser.add_argument("--driver", default="pursuit", help="which scripted driver (pursuit)")
     parser.add_argument("--laps", type=int, default=3, help="how many laps (3)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the scene (0)")
+    parser.add_argument("--seed", type=seed, default=0, help="seed of the scene (0)")
     parser.add_argument("--randomization", default="none", choices=("none", "light", "strong"), help="of looks and car")
     parser.add_argument("--film", "--gif", "--video", dest="film", help="save what the camera saw: a .gif or .mp4 file")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
@@ -34,10 +35,12 @@ def run(args: argparse.Namespace) -> int:
     """Drive; exit code 1 when the laps were not completed."""
     if args.laps < 1:
         raise UsageError(f"--laps is {args.laps}; expected 1 or more.")
+    if args.film:
+        from rl_training.report.film import film_path, save_film
+
+        film_path(args.film)  # a wrong name is said before the drive and not after it
     result, frames = drive(args.track, args.driver, args.laps, args.seed, args.randomization, bool(args.film))
     if args.film:
-        from rl_training.report.film import save_film
-
         result["film"] = str(save_film(frames, args.film))
     if args.json:
         print(json.dumps(result, indent=2))

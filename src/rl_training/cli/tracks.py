@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from rl_training.cli.console import console, table
+from rl_training.cli.values import seed
 
 EXAMPLES = """examples:
   donkey-rl tracks list
@@ -23,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listing.add_argument("--json", action="store_true", help="print JSON for programs")
     show = actions.add_parser("show", help="figures of one track, and a picture: plan and camera")
     show.add_argument("track", help="scene name, random:SPLIT:INDEX[@DIFFICULTY], or a track file")
-    show.add_argument("--seed", type=int, default=0, help="of what the scene draws when it is loaded (default 0)")
+    show.add_argument("--seed", type=seed, default=0, help="of what the scene draws when it is loaded (default 0)")
     show.add_argument("--out", help="where to save the picture (default NAME.png)")
     show.add_argument("--json", action="store_true", help="print JSON; draw nothing unless --out is given")
     sheet = actions.add_parser("sheet", help="one picture of many tracks")

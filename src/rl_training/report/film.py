@@ -34,18 +34,24 @@ def captioned(frame: Frame, text: str) -> Frame:
     return picture
 
 
+def film_path(path: str | Path) -> Path:
+    """Where to save a film, if the name's ending says how."""
+    target = Path(path)
+    if target.suffix not in (".gif", ".mp4"):
+        raise UsageError(f"A film cannot be saved as '{target.name}'; use a name that ends in .gif or .mp4.")
+    return target
+
+
 def save_film(frames: Sequence[Frame], path: str | Path, fps: float = 20.0) -> Path:
     """Write frames to a ``.gif`` or ``.mp4`` file, by its ending."""
-    target = Path(path)
+    target = film_path(path)
     if not frames:
         raise UsageError("There are no frames to save; drive at least one step first.")
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.suffix == ".gif":
         _save_gif(frames, target, fps)
-    elif target.suffix == ".mp4":
-        _save_mp4(frames, target, fps)
     else:
-        raise UsageError(f"A film cannot be saved as '{target.name}'; use a name that ends in .gif or .mp4.")
+        _save_mp4(frames, target, fps)
     return target
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rl_training.envs.cameras import StackedCamera
 from rl_training.envs.spec import CameraSpec, ObservationSpec
+from rl_training.errors import UsageError
 from rl_training.report.track_plan import draw_plan
 from rl_training.simulator.packing import prepare
 from rl_training.simulator.randomize import faithful
@@ -73,6 +74,9 @@ def save_contact_sheet(tracks: Sequence[Track], path: str | Path) -> Path:
 
 def _save(figure: Any, path: str | Path) -> Path:
     target = Path(path)
+    known = figure.canvas.get_supported_filetypes()
+    if target.suffix[1:].lower() not in known:
+        raise UsageError(f"A picture cannot be saved as '{target.name}'; use a name that ends in .png, .jpg or .svg.")
     target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target, dpi=80)
     plt.close(figure)
