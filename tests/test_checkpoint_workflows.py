@@ -117,6 +117,30 @@ def test_a_finished_run_goes_on_to_a_new_total_and_keeps_one_line_of_metrics(tmp
     assert run.result() is not None  # nothing was touched
 
 
+@pytest.mark.parametrize("damage", ["files.json", "state.pkl", "unreadable", "track"])
+def test_a_finished_run_that_cannot_go_on_keeps_its_outcome(
+    damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.train(tiny_donkey("ppo"), tmp_path)
+    point = tmp_path / "checkpoints" / "0000000128"
+    if damage == "unreadable":  # whole, but written by versions that are no longer installed
+        monkeypatch.setattr("rl_training.runtime.resume_point.set_random_state", _unknown_class)
+    elif damage == "track":
+        config = tmp_path / "config.yaml"
+        config.write_text(config.read_text().replace("generated_track", "gone"))
+    else:
+        (point / damage).write_bytes(b"{")
+    with pytest.raises((ModelError, TrackError)):
+        api.resume(tmp_path, total_timesteps=192)
+    monkeypatch.undo()
+    assert json.loads((tmp_path / "result.json").read_text())["timesteps"] == 128
+    assert find_checkpoint(tmp_path).model == tmp_path / "model.zip"
+
+
+def _unknown_class(*_: Any) -> None:
+    raise AttributeError("no such class")
+
+
 def test_a_run_that_cannot_begin_leaves_its_folder_free(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     with pytest.raises(TrackError):

@@ -10,6 +10,7 @@ import yaml
 
 from rl_training.cli.main import main
 from rl_training.experiment.config import TrainConfig
+from rl_training.runtime.progress import Laps
 
 CARTPOLE = ["--env", "CartPole-v1", "--num-envs", "2", "--eval-episodes", "2", "--set", "baseline_episodes=1"]
 CARTPOLE += ["--set", "algo_kwargs.n_steps=16", "--set", "algo_kwargs.batch_size=32"]
@@ -101,6 +102,44 @@ def test_config_list_names_the_presets(capsys: pytest.CaptureFixture[str]) -> No
     assert "ppg/cartpole" in capsys.readouterr().out
 
 
+def test_ctrl_c_says_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = str(tmp_path / "run")
+    steps = ["--timesteps", "128", "--save-dir", run, "--quiet"]
+
+    def at(step: int) -> None:
+        monkeypatch.setattr(Laps, "_on_step", lambda self: _interrupt() if self.num_timesteps >= step else True)
+
+    at(40)
+    assert main(["train", *CARTPOLE, *steps, "--set", "checkpoint_interval=64"]) == 130
+    assert "it had no checkpoint yet" in capsys.readouterr().err
+    assert main(["resume", run, "--quiet"]) == 1
+    assert "no point to resume from" in capsys.readouterr().err
+    run = steps[3] = str(tmp_path / "longer")
+    at(100)
+    assert main(["train", *CARTPOLE, *steps, "--set", "checkpoint_interval=64"]) == 130
+    assert f"'donkey-rl resume {run}' goes on from its last checkpoint" in capsys.readouterr().err
+    assert main(["evaluate", "--model", run]) == 1
+    assert "the folder of a finished run" in capsys.readouterr().err
+    assert main(["resume", run, "--quiet"]) == 130
+    assert f"'donkey-rl resume {run}' goes on" in capsys.readouterr().err
+    monkeypatch.undo()
+    assert main(["resume", run, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["timesteps"] == 128
+
+
+def _interrupt() -> bool:
+    raise KeyboardInterrupt
+
+
+def test_steps_are_printed_or_json_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(["train", *CARTPOLE, "--print-steps", "--json"])
+    assert exit_.value.code == 2
+    assert "not allowed with" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("command", "says"),
     [
@@ -114,6 +153,17 @@ def test_config_list_names_the_presets(capsys: pytest.CaptureFixture[str]) -> No
         (["config", "show", "loop.yaml"], "loop.yaml extends itself"),
         (["config", "show", "noise.yaml"], "expected YAML in UTF-8"),
         (["resume", "nowhere"], "is no run folder"),
+        (["train", "--resume", "nowhere"], "is no run folder"),
+        (["train", "--resume", "nowhere", "--seed", "3"], "--seed cannot be given with --resume"),
+        (["train", "--resume", "nowhere", "--save-dir", "x"], "--save-dir cannot be given with --resume"),
+        (["train", "--agent", "ppg", "--env", "Pendulum-v1"], "use PPO or SAC instead"),
+        (["train", "--agent", "drq", "--env", "CartPole-v1"], "use PPO or PPG or DQN instead"),
+        (["train", "--agent", "drqv2", "--env", "Pendulum-v1"], "use PPO or SAC instead"),
+        (
+            ["train", "--agent", "sac", "--env", "CartPole-v1"],
+            "SAC learns from any observations and continuous actions",
+        ),
+        (["train", "--agent", "dqn", "--env", "Pendulum-v1"], "use PPO or SAC instead"),
         (["predict", "--model", "nowhere"], "no model at"),
     ],
 )

@@ -50,8 +50,9 @@ def require_spaces(algorithm: str, observation_space: Space[Any], action_space: 
     if observations in needs.observations and actions in needs.actions:
         return
     fitting = [name for name, need in NEEDS.items() if observations in need.observations and actions in need.actions]
+    seen = "any" if needs.observations == _ANY else " or ".join(sorted(needs.observations))
     raise SpaceError(
-        f"{algorithm} learns from {' or '.join(sorted(needs.observations))} observations and "
+        f"{algorithm} learns from {seen} observations and "
         f"{' or '.join(sorted(needs.actions))} actions, and this environment has {observation_space} and "
         f"{action_space}; use {' or '.join(fitting)} instead."
     )

@@ -41,7 +41,8 @@ def train(
     try:
         result: dict[str, Any] = spec.train(wanted, run, quiet=quiet, print_steps=print_steps)
     except UsageError:
-        run.discard()
+        if not run.result_file.exists():  # it never began
+            run.discard()
         raise
     return result
 

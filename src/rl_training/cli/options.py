@@ -34,6 +34,14 @@ def add_config_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sim", help="'embedded', or HOST:PORT of a running simulator, or several by commas")
 
 
+def given_config_flags(args: argparse.Namespace) -> list[str]:
+    """Flags of `add_config_arguments` on this command line, but for the number of steps."""
+    parser = argparse.ArgumentParser(add_help=False)
+    add_config_arguments(parser)
+    shown = [action for action in parser._actions if action.help != argparse.SUPPRESS and action.dest != "timesteps"]
+    return [action.option_strings[0] for action in shown if getattr(args, action.dest) != action.default]
+
+
 def config_of(args: argparse.Namespace) -> TrainConfig:
     """The preset or file, then the flags, then every --set."""
     over: dict[str, Any] = {}

@@ -13,7 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rl_training.cli.options import add_config_arguments, config_of
+from rl_training.cli.options import add_config_arguments, config_of, given_config_flags
+from rl_training.errors import UsageError
 
 EXAMPLES = """examples:
   donkey-rl train
@@ -36,9 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     """What is printed."""
-    parser.add_argument("--print-steps", action="store_true", help="every step's reward instead of a progress bar")
     parser.add_argument("--quiet", action="store_true", help="no progress")
-    parser.add_argument("--json", action="store_true", help="print result.json and nothing else")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--print-steps", action="store_true", help="every step's reward instead of a progress bar")
+    kind.add_argument("--json", action="store_true", help="print result.json and nothing else")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,6 +48,11 @@ def run(args: argparse.Namespace) -> int:
     from rl_training.api import verbs
 
     if args.resume:
+        unheard = [*given_config_flags(args), *(["--save-dir"] if args.save_dir else [])]
+        if unheard:
+            raise UsageError(
+                f"A resumed run keeps its config and folder, so {unheard[0]} cannot be given with --resume."
+            )
         return resume(args.resume, args)
     config = config_of(args)
     folder = Path(args.save_dir) if args.save_dir else None
@@ -76,9 +83,13 @@ def resume(folder: str, args: argparse.Namespace) -> int:
     """Continue a run."""
     from rl_training.api import verbs
 
-    result = verbs.resume(
-        folder, total_timesteps=args.timesteps, quiet=args.quiet or args.json, print_steps=args.print_steps
-    )
+    try:
+        result = verbs.resume(
+            folder, total_timesteps=args.timesteps, quiet=args.quiet or args.json, print_steps=args.print_steps
+        )
+    except KeyboardInterrupt:
+        say_how_to_go_on(Path(folder))
+        raise
     return report(result, Path(folder), args.json)
 
 
@@ -95,6 +106,8 @@ def report(result: dict[str, Any], folder: Path, as_json: bool) -> int:
         ratio = f", {baseline['ratio']:.1f} times the better of them" if baseline["ratio"] else ""
         print(f"Random policy {baseline['random']:.2f}, untrained policy {baseline['untrained']:.2f}{ratio}.")
     if result["run_status"] == "no_learning":
-        print(f"Status no_learning: below {result['margin']:g} times what the car does untrained; train longer.")
+        print(f"Status no_learning: below {result['margin']:g} times an untrained or random policy; train longer.")
+    if result["run_status"] == "invalid":
+        print("Status invalid: rewards or weights are not finite numbers; lower the learning rate.")
     print(f"Model: {folder / result['model']}", flush=True)
     return 0

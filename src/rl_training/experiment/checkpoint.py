@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rl_training.errors import ConfigError, ModelError
 from rl_training.experiment.atomic import TEMPORARY, new_folder, sha256, write_json
@@ -106,7 +105,10 @@ def latest_resume_point(run: RunFolder) -> Path:
     if not folders:
         raise ModelError(f"{run.path} has no point to resume from; it was ended before its first checkpoint.")
     newest = folders[-1]
-    digests: dict[str, Any] = json.loads((newest / FILES).read_text(encoding="utf-8"))
+    try:
+        digests: dict[str, str] = json.loads((newest / FILES).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{newest / FILES} is damaged ({error}); the run cannot be resumed from it.") from error
     for name, digest in digests.items():
         if not (newest / name).is_file() or sha256(newest / name) != digest:
             raise ModelError(f"{newest / name} is not the file that was saved; the run cannot be resumed from it.")

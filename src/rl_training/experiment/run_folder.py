@@ -21,6 +21,7 @@ import platform
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
@@ -100,7 +101,10 @@ class RunFolder:
     def config(self) -> TrainConfig:
         """The resolved config the run was begun with."""
         file = self.path / "config.yaml"
-        return TrainConfig.from_dict(yaml_load(file.read_text(encoding="utf-8"), str(file)))
+        values = yaml_load(file.read_text(encoding="utf-8"), str(file))
+        if not isinstance(values, Mapping):
+            raise ModelError(f"{file} is damaged: it holds no keys and values. Restore it.")
+        return TrainConfig.from_dict(values)
 
     def write_config(self, config: TrainConfig) -> None:
         """Also what makes the folder a run."""
@@ -121,7 +125,10 @@ class RunFolder:
         file = self.path / "baseline.json"
         if not file.is_file():
             return None
-        rewards: dict[str, list[float]] = json.loads(file.read_text(encoding="utf-8"))
+        try:
+            rewards: dict[str, list[float]] = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ModelError(f"{file} is damaged ({error}); restore it, or remove it to go on without.") from error
         return rewards
 
     def write_yardsticks(self, rewards: dict[str, list[float]]) -> None:

@@ -79,7 +79,7 @@ class ShowProgress(BaseCallback):
         if self.bar:
             self.bar.update(self.task, completed=steps, note=note, refresh=True)
             return
-        left = (self.total - steps) / max(rate, 1e-9)
+        left = max(self.total - steps, 0) / max(rate, 1e-9)
         print(f"{steps}/{self.total} steps  {note}  {left:,.0f} s left", file=sys.stderr, flush=True)
 
     def _on_training_end(self) -> None:

@@ -16,6 +16,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
 from rl_training.algorithms.randomness import random_state, set_random_state
 from rl_training.envs.vec_env import DonkeyVecEnv
+from rl_training.errors import ModelError
 from rl_training.experiment.checkpoint import latest_resume_point, resume_point, saving_resume_point
 from rl_training.experiment.config import TrainConfig
 from rl_training.experiment.registry import algorithm_spec
@@ -39,12 +40,18 @@ def load_resume_point(run: RunFolder, config: TrainConfig, env: VecEnv) -> BaseA
     folder = latest_resume_point(run)
     spec = algorithm_spec(config.algo)
     model: BaseAlgorithm = spec.load(spec.algorithm(), folder / "model.zip", env, config.device)
-    if isinstance(model, OffPolicyAlgorithm):
-        model.load_replay_buffer(folder / "replay.pkl", truncate_last_traj=False)
-    state = pickle.loads((folder / "state.pkl").read_bytes())
-    if not _restore_env(env, state["env"]):
-        model._last_obs = None  # the first rollout then begins with new episodes
-    set_random_state(model, state["random"])
+    try:
+        if isinstance(model, OffPolicyAlgorithm):
+            model.load_replay_buffer(folder / "replay.pkl", truncate_last_traj=False)
+        state = pickle.loads((folder / "state.pkl").read_bytes())
+        if not _restore_env(env, state["env"]):
+            model._last_obs = None  # the first rollout then begins with new episodes
+        set_random_state(model, state["random"])
+    except (pickle.UnpicklingError, ImportError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # The files are whole, so it is another version of this package or of one it needs that wrote them.
+        raise ModelError(
+            f"{folder} cannot be read by the versions installed here ({error}); run.json says which ones wrote it."
+        ) from error
     return model
 
 

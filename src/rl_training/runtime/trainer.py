@@ -7,7 +7,8 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -48,26 +49,44 @@ def train(
     clock, cpu = time.monotonic(), time.process_time()
     torch.set_num_threads(config.torch_threads)
     remove_leftovers(run)
-    run.result_file.unlink(missing_ok=True)
-    envs: list[VecEnv] = []
-    try:
-        envs.append(make_env(config, seed=config.seed))
-        if config.sim == EMBEDDED:  # a simulator over TCP has one car: evaluations drive that of the training
-            envs.append(make_env(config, min(config.eval_episodes, PARALLEL), seed=config.seed + EVALUATION_SEED))
-        watchers = _watchers(config, quiet, print_steps)
-        result = _train(config, run, envs[0], envs[-1], resume, [*watchers, *callbacks])
-    except UsageError:  # the run never began
-        raise
-    except Exception as error:
-        run.write_result({"run_status": _status_of(error), "error": str(error) or type(error).__name__})
-        raise
-    finally:
-        for env in envs:
-            env.close()
+    watchers = [*_watchers(config, quiet, print_steps), *callbacks]
+    with ExitStack() as open_envs:
+        with _noting_faults(run, but=UsageError):  # a run that cannot begin has no outcome
+            env, eval_env = _envs(config, open_envs)
+            model = load_resume_point(run, config, env) if resume else build_model(config, env)
+            yardsticks = run.yardsticks() if resume else _yardsticks(config, run, model, eval_env)
+        run.result_file.unlink(missing_ok=True)  # only now: a run that cannot go on keeps the outcome it had
+        with _noting_faults(run):
+            result = _train(config, run, model, eval_env, yardsticks, watchers)
     seconds = time.monotonic() - clock
     result |= {"elapsed_sec": round(seconds, 3), "cpu_sec": round(time.process_time() - cpu, 3), "pid": os.getpid()}
     run.write_result(result)
     return result
+
+
+@contextmanager
+def _noting_faults(run: RunFolder, but: type[Exception] | tuple[()] = ()) -> Iterator[None]:
+    """Make an error other than ``but`` the outcome of a run that has none."""
+    try:
+        yield
+    except but:
+        raise
+    except Exception as error:
+        if not run.result_file.exists():
+            run.write_result({"run_status": _status_of(error), "error": str(error) or type(error).__name__})
+        raise
+
+
+def _envs(config: TrainConfig, closing: ExitStack) -> tuple[VecEnv, VecEnv]:
+    """The envs of the training and of evaluations; a simulator over TCP has one car for both."""
+    env = make_env(config, seed=config.seed)
+    closing.callback(env.close)
+    if config.sim != EMBEDDED:
+        return env, env
+    eval_env = make_env(config, min(config.eval_episodes, PARALLEL), seed=config.seed + EVALUATION_SEED)
+    closing.callback(eval_env.close)
+    eval_env.reset()  # what it lacks, such as the file of a track, is told before anything has changed
+    return env, eval_env
 
 
 def _status_of(error: Exception) -> str:
@@ -86,14 +105,12 @@ def _watchers(config: TrainConfig, quiet: bool, print_steps: bool) -> list[BaseC
 def _train(
     config: TrainConfig,
     run: RunFolder,
-    env: VecEnv,
+    model: BaseAlgorithm,
     eval_env: VecEnv,
-    resume: bool,
+    yardsticks: dict[str, list[float]] | None,
     callbacks: list[BaseCallback],
 ) -> dict[str, Any]:
-    model = load_resume_point(run, config, env) if resume else build_model(config, env)
     start = int(model.num_timesteps)
-    yardsticks = _yardsticks(config, run, model, eval_env) if not resume else run.yardsticks()
     looks = Looks(run, config, eval_env, until=start)
     model.set_logger(make_logger(run.path, until=start))
     began, cpu = time.monotonic(), time.process_time()
