@@ -49,6 +49,9 @@ def test_train_resume_and_predict(tmp_path: Path, capsys: pytest.CaptureFixture[
     capsys.readouterr()
     assert main(["evaluate", "--model", str(foreign), "--config", run, "--trust", "--episodes", "1"]) == 0
     assert "[SB3 Runner] mean_reward=" in capsys.readouterr().out
+    capsys.readouterr()
+    assert main(["evaluate", "--model", str(foreign), "--config", "ppo/donkey", "--trust"]) == 2
+    assert "The model was trained on Box(" in capsys.readouterr().err
     assert main(["evaluate", "--model", str(foreign), "--config", "dqn/cartpole", "--trust"]) == 1
     assert "DQN" in capsys.readouterr().err
 

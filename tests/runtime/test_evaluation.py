@@ -6,9 +6,14 @@ import threading
 from dataclasses import replace
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.spaces import Box
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv
 
+from rl_training import PPO
 from rl_training.envs.scene_host import WorldHost
 from rl_training.envs.spec import ActionSpec, EnvSpec, Limits, ObservationSpec, StartSpec
 from rl_training.errors import TrackError, UsageError
@@ -16,6 +21,7 @@ from rl_training.experiment.config import TrainConfig
 from rl_training.protocol.server import SimServer
 from rl_training.protocol.sessions import ServerOptions
 from rl_training.runtime import scoring
+from rl_training.runtime.building import build_model
 from rl_training.runtime.environments import DEFAULT_MAX_STEPS, make_env
 from rl_training.runtime.evaluation import baseline_returns, evaluate
 from rl_training.runtime.scoring import RandomPolicy, score_in
@@ -136,3 +142,26 @@ def test_evaluations_during_training_end_too(monkeypatch: pytest.MonkeyPatch) ->
         score_in(RandomPolicy(endless.action_space, 0), endless, 1, seed=0)
     for env in (training, evaluation, endless):
         env.close()
+
+
+def test_a_model_of_another_env_is_refused() -> None:
+    cartpole = TrainConfig(env="CartPole-v1", algo_kwargs={"n_steps": 8, "batch_size": 8})
+    env = make_env(cartpole, 1, seed=0)
+    with pytest.raises(UsageError, match=r"The model was trained on Box\(.*name the config of its training"):
+        evaluate(build_model(cartpole, env), SPEC, episodes=1)
+    env.close()
+
+
+def test_images_may_have_their_channels_last(brightness: Any) -> None:
+    class ChannelsLast(gym.ObservationWrapper[Any, Any, Any]):
+        observation_space = Box(0, 255, (40, 40, 2), np.uint8)
+
+        def observation(self, observation: Any) -> Any:
+            return np.moveaxis(observation, 0, -1)
+
+    def env() -> DummyVecEnv:
+        return DummyVecEnv([lambda: Monitor(ChannelsLast(brightness(size=40)))])
+
+    model = PPO("CnnPolicy", env(), n_steps=8, batch_size=8, device="cpu")
+    assert model.observation_space.shape == (2, 40, 40)
+    assert len(score_in(model, env(), 2, seed=0).episode_rewards) == 2

@@ -16,7 +16,7 @@ from rl_training.errors import UsageError
 from rl_training.evaluation.episodes import EpisodeRecorder
 from rl_training.evaluation.evaluation import Evaluation
 from rl_training.runtime.environments import ending
-from rl_training.runtime.scoring import RandomPolicy, checked_seed
+from rl_training.runtime.scoring import RandomPolicy, checked_seed, require_its_spaces
 
 MOST_CARS = 64  # in one batch
 SEED = 1_000_003
@@ -54,6 +54,7 @@ def evaluate(
         recorder.note(names["i"], names["reward"], names["done"], names["info"])
 
     try:
+        require_its_spaces(model, env)
         evaluate_policy(model, env, episodes * len(wanted), deterministic, callback=note)
     finally:
         env.close()

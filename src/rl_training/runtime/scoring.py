@@ -90,6 +90,7 @@ def score_in(model: PolicyPredictor, env: VecEnv, episodes: int, seed: int, dete
                 if name in names["info"]:
                     figures.setdefault(name, []).append(float(names["info"][name]))
 
+    require_its_spaces(model, env)
     env.seed(seed)
     rewards, lengths = evaluate_policy(
         model, env, episodes, deterministic=deterministic, return_episode_rewards=True, callback=note
@@ -99,6 +100,22 @@ def score_in(model: PolicyPredictor, env: VecEnv, episodes: int, seed: int, dete
     return Score(
         float(np.mean(rewards)), float(np.std(rewards)), [float(reward) for reward in rewards], lengths, figures
     )
+
+
+def require_its_spaces(model: Any, env: VecEnv) -> None:
+    """Raise where a model was trained in another kind of env; policies without spaces of their own go anywhere."""
+    if not hasattr(model, "observation_space"):
+        return
+    for own, given in ((model.observation_space, env.observation_space), (model.action_space, env.action_space)):
+        if _kind(own) != _kind(given):
+            raise UsageError(
+                f"The model was trained on {own} and this env has {given}; name the config of its training."
+            )
+
+
+def _kind(space: Space[Any]) -> tuple[Any, ...]:
+    """What must be the same; stable-baselines3 moves the channels of images to the front."""
+    return type(space), sorted(space.shape or ()), getattr(space, "n", None)
 
 
 class RandomPolicy:
