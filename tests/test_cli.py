@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -30,6 +31,15 @@ def test_train_resume_and_predict(tmp_path: Path, capsys: pytest.CaptureFixture[
     capsys.readouterr()
     assert main(["evaluate", "--model", run, "--episodes", "3", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["episode_rewards"]) == 3
+    table = tmp_path / "episodes.csv"
+    assert main(["evaluate", "--model", run, "--episodes", "3", "--stochastic", "--csv", str(table), "--json"]) == 0
+    drawn = json.loads(capsys.readouterr().out)["episode_rewards"]
+    rows = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
+    assert [float(row["reward"]) for row in rows] == drawn
+    assert [float(row["length"]) for row in rows] == drawn  # CartPole pays 1 a step
+    assert main(["evaluate", "--model", run, "--max-cte", "3"]) == 2
+    assert "belong to the car" in capsys.readouterr().err
+    assert main(["evaluate", "--model", run, "--episodes", "0"]) == 2
     assert main(["evaluate", "--model", run, "--track", "warren"]) == 2
     assert "has no tracks" in capsys.readouterr().err
     assert main(["predict", "--model", run, "--json"]) == 0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rl_training import api
-from rl_training.errors import ConfigError, ModelError, SpaceError
+from rl_training.errors import ConfigError, ModelError, SpaceError, UsageError
 from rl_training.experiment.config import TrainConfig
 from rl_training.runtime.building import build_model
 from rl_training.runtime.environments import make_env
@@ -38,6 +38,19 @@ def test_the_verbs_on_plain_values(tmp_path: Path) -> None:
     batch = api.predict(tmp_path / "run" / "model.zip", np.zeros((5, 4), np.float32))
     assert batch.shape == (5,)
     assert api.resume(tmp_path / "run", total_timesteps=96)["timesteps"] == 96
+
+
+def test_a_car_is_evaluated_on_other_tracks_too(tmp_path: Path) -> None:
+    api.train(tiny_donkey("ppo"), tmp_path / "run")
+    own = api.evaluate(tmp_path / "run", tracks=["generated_track"], episodes=2, seed=7)
+    assert own.episode_rewards == pytest.approx(api.evaluate(tmp_path / "run", episodes=2, seed=7).episode_rewards)
+    other = api.evaluate(tmp_path / "run", tracks=["warren"], episodes=2, seed=7)
+    assert other.generalization_gap == pytest.approx(own.mean_reward - other.mean_reward)
+    drawn = api.evaluate(tmp_path / "run", tracks=["warren"], episodes=2, seed=7, deterministic=False)
+    assert drawn.episode_rewards != other.episode_rewards
+    api.train(CARTPOLE, tmp_path / "pole")
+    with pytest.raises(UsageError, match="CartPole-v1, which has no tracks"):
+        api.evaluate(tmp_path / "pole", tracks=["warren"])
 
 
 def test_same_seed_same_result_and_another_seed_another(tmp_path: Path) -> None:

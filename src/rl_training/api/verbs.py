@@ -7,7 +7,7 @@ print(run["mean_reward"], api.evaluate("runs/first").mean_reward)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -74,15 +74,36 @@ def resume(
 def evaluate(
     model: str | Path,
     *,
+    tracks: Sequence[str] | None = None,
     episodes: int | None = None,
     seed: int | None = None,
+    deterministic: bool = True,
     config: TrainConfig | str | None = None,
     trust: bool = False,
 ) -> Any:
-    """Score a model (a zip or a run folder) in the env it was trained in, or in that of ``config``."""
+    """Score a model (a zip or a run folder) in the env it was trained in, or in that of ``config``.
+
+    With ``tracks`` a car drives ``episodes`` on each of them and, for the generalisation gap, on those of its training
+    unless one is among them: an `Evaluation`, as `donkey-rl evaluate` shows it.
+    """
     found = find_checkpoint(Path(model), trust=trust)
     wanted = _config(config, {}) if config is not None else _config_of(found)
-    return algorithm_spec(wanted.algo).evaluate(_load(found, wanted), wanted, episodes, seed)
+    policy = _load(found, wanted)
+    if tracks is None:
+        return algorithm_spec(wanted.algo).evaluate(policy, wanted, episodes, seed, deterministic=deterministic)
+    if not wanted.is_donkey:
+        raise UsageError(f"{model} was trained on {wanted.env_name}, which has no tracks.")
+    from rl_training.runtime import evaluation
+
+    return evaluation.evaluate(
+        policy,
+        wanted.donkey,
+        episodes=episodes or wanted.eval_episodes,
+        seed=evaluation.SEED if seed is None else seed,
+        deterministic=deterministic,
+        tracks=tracks,
+        with_gap=True,
+    )
 
 
 def predict(

@@ -92,8 +92,17 @@ def _plain(model: Any, config: TrainConfig, args: argparse.Namespace) -> int:
 
     if args.track or args.env:
         raise UsageError(f"{args.model} was trained on {config.env_name}, which has no tracks.")
+    if args.max_steps or args.max_cte is not None or args.from_start or args.sim != "embedded":
+        raise UsageError(
+            f"--max-steps, --max-cte, --from-start and --sim belong to the car; {args.model} is for {config.env_name}."
+        )
+    if args.episodes < 1:
+        raise UsageError(f"--episodes is {args.episodes}; expected 1 or more.")
     evaluate = algorithm_spec(config.algo).evaluate
-    result = evaluate(model, config, args.episodes, args.seed, deterministic=not args.stochastic).to_dict()
+    score = evaluate(model, config, args.episodes, args.seed, deterministic=not args.stochastic)
+    if args.csv:
+        Path(args.csv).write_text(score.to_csv(), encoding="utf-8")
+    result = score.to_dict()
     print(json.dumps({"model": args.model, **result}, indent=2) if args.json else "\n".join(summary(result)))
     return 0
 

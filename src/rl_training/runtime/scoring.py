@@ -46,6 +46,12 @@ class Score:
         """Plain values."""
         return asdict(self)
 
+    def to_csv(self) -> str:
+        """One line an episode."""
+        columns = {"reward": self.episode_rewards, "length": self.episode_lengths, **self.figures}
+        rows = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values()))]
+        return "\n".join(rows) + "\n"
+
 
 def score(
     model: PolicyPredictor,
