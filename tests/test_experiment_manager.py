@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from importlib.metadata import EntryPoint
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rl_training.cli.main import main
 from rl_training.envs.spec import EnvSpec
 from rl_training.errors import ConfigError, ModelError, UsageError
 from rl_training.experiment import registry
@@ -43,7 +45,7 @@ def test_every_promised_preset_is_there_and_says_what_its_name_says(
         config = resolve(config=name)
         algo, _, title = name.partition("/")
         assert config.algo == algo
-        assert config.is_donkey == (title == "donkey")
+        assert config.is_donkey == title.startswith("donkey")
         assert (config.pixels is not None) == (title == "pendulum_pixels")
         assert config.donkey.action.discrete == (config.is_donkey and algo in ("dqn", "ppg"))
 
@@ -137,24 +139,49 @@ def test_an_unknown_algorithm_suggests_the_nearest() -> None:
         registry.algorithm_spec("drqv3")
 
 
-PLUG_IN = registry.AlgorithmSpec("mine", "a plug-in", lambda: None)
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Installs a package whose entry point is a line of Python, as far as Python can tell."""
 
-
-@pytest.mark.parametrize(("attribute", "fault"), [("PLUG_IN", None), ("PROMISED", "is no AlgorithmSpec")])
-def test_a_plug_in_registers_its_own(attribute: str, fault: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = EntryPoint("mine", f"{__name__}:{attribute}", registry.ENTRY_POINTS)
-    monkeypatch.setattr(EntryPoint, "load", lambda self: globals()[attribute])
-    monkeypatch.setattr(registry, "entry_points", lambda group: [entry] if group == registry.ENTRY_POINTS else [])
-    registry.algorithms.cache_clear()
-    try:
-        if fault:
-            with pytest.raises(ConfigError, match=fault):
-                registry.algorithms()
-        else:
-            assert registry.algorithm_spec("mine") is PLUG_IN
-            assert registry.algorithm_spec("ppo").name == "ppo"
-    finally:
+    def install(line: str) -> None:
+        metadata = tmp_path / "site" / "ours-1.0.dist-info"
+        metadata.mkdir(parents=True)
+        (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: ours\nVersion: 1.0\n")
+        (metadata / "entry_points.txt").write_text(f"[{registry.ENTRY_POINTS}]\nours = ours_plug_in:spec\n")
+        code = "from rl_training.algorithms import PPO\nfrom rl_training.experiment.registry import AlgorithmSpec\n"
+        (tmp_path / "site" / "ours_plug_in.py").write_text(f"{code}\nclass Ours(PPO):\n    pass\n\nspec = {line}\n")
+        monkeypatch.syspath_prepend(tmp_path / "site")
         registry.algorithms.cache_clear()
+
+    yield install
+    sys.modules.pop("ours_plug_in", None)
+    registry.algorithms.cache_clear()
+
+
+def test_a_plug_in_has_all_the_commands(
+    installed: Callable[[str], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    installed("AlgorithmSpec('ours', 'our own', lambda: Ours)")
+    run = str(tmp_path / "run")
+    small = ["--timesteps", "32", "--eval-episodes", "1", "--set", "baseline_episodes=1"]
+    small += ["--set", "algo_kwargs.n_steps=16", "--set", "algo_kwargs.batch_size=16"]
+    assert main(["train", "--agent", "ours", "--env", "CartPole-v1", "--save-dir", run, "--quiet", *small]) == 0
+    assert main(["resume", run, "--timesteps", "48", "--quiet"]) == 0
+    assert main(["evaluate", "--model", run, "--episodes", "1"]) == 0
+    capsys.readouterr()
+    assert main(["predict", "--model", run]) == 0
+    assert capsys.readouterr().out.startswith("action: ")
+    assert registry.algorithm_spec("ppo").name == "ppo"
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [("'no spec'", "is no AlgorithmSpec"), ("AlgorithmSpec('ppo', 'taken', lambda: Ours)", "'ppo', which is taken")],
+)
+def test_a_faulty_plug_in_is_named(line: str, fault: str, installed: Callable[[str], None]) -> None:
+    installed(line)
+    with pytest.raises(ConfigError, match=fault):
+        registry.algorithms()
 
 
 # ---- run folders

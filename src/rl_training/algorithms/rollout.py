@@ -94,19 +94,9 @@ def _steps(
 
         new_obs, rewards, dones, infos = env.step(clipped_actions)
         algorithm.num_timesteps += n_envs
-        callback.update_locals(
-            {
-                "self": algorithm,
-                "env": env,
-                "n_steps": step,
-                "actions": actions,
-                "clipped_actions": clipped_actions,
-                "new_obs": new_obs,
-                "rewards": rewards,
-                "dones": dones,
-                "infos": infos,
-            }
-        )
+        told = {"n_steps": step, "actions": actions, "clipped_actions": clipped_actions}
+        told |= {"new_obs": new_obs, "rewards": rewards, "dones": dones, "infos": infos}
+        callback.update_locals({"self": algorithm, "env": env, **told})
         if not callback.on_step():
             return None
         algorithm._update_info_buffer(infos, dones)
