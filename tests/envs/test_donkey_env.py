@@ -143,6 +143,16 @@ def test_conf_is_checked_and_left_alone() -> None:
     assert conf == {"max_cte": 5.0, "img_w": 64, "img_h": 48}
 
 
+def test_confs_that_donkeycar_and_numpy_write_are_understood() -> None:
+    """DonkeyCar says that the simulator runs already, numbers its racers, and counts with numpy."""
+    conf = parse_conf(
+        {"exe_path": "remote", "guid": 0, "max_cte": np.float32(5), "cam_resolution": np.array([60, 80, 3])}
+    )
+    assert (conf.exe_path, conf.host, conf.remote) == (None, "127.0.0.1", True)
+    assert (conf.guid, conf.max_cte, conf.cam_resolution) == ("0", 5.0, (60, 80, 3))
+    assert parse_conf({"exe_path": "remote", "host": "there"}).host == "there"
+
+
 @pytest.mark.parametrize(
     ("conf", "sentence"),
     [
@@ -153,9 +163,16 @@ def test_conf_is_checked_and_left_alone() -> None:
         ({"frame_skip": 0}, "1 or more"),
         ({"throttle_min": 0.9, "throttle_max": 0.1}, "throttle_min"),
         ({"cam_resolution": (120, 160, 4)}, "cam_resolution"),
+        ({"max_cte": "far"}, "'far'; expected a number"),
+        ({"frame_skip": 1.5}, "a whole number"),
+        ({"cam_resolution": 120}, "a list of 3 numbers"),
+        ({"cam_config": {"fov": "wide"}}, "'wide'; expected a number"),
+        ({"cam_config": [90]}, "expected a mapping"),
+        ({"lidar_config": {"degPerSweepInc": 0}}, "0.01 or more"),
+        ("conf", "expected a mapping"),
     ],
 )
-def test_a_wrong_conf_says_what_is_wrong(conf: dict[str, Any], sentence: str) -> None:
+def test_a_wrong_conf_says_what_is_wrong(conf: Any, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         parse_conf(conf)
 
@@ -168,6 +185,8 @@ def test_a_wrong_action_is_refused() -> None:
     for wrong in (np.array([np.nan, 0.0]), np.array([0.0]), np.array([0.0, 0.0, 0.0])):
         with pytest.raises(UsageError, match="two finite numbers"):
             env.step(wrong.astype(np.float32))
+    with pytest.raises(UsageError, match="max_steps is -1"):
+        DonkeyEnv("generated_track", SMALL, max_steps=-1)
 
 
 def test_a_second_camera_adds_its_image() -> None:

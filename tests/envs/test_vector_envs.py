@@ -90,6 +90,19 @@ def test_what_a_batch_does_not_have_is_refused_and_single_envs_do_it(conf: dict[
     envs.close()
 
 
+def test_wrong_actions_and_masks_are_refused_and_move_nothing() -> None:
+    env = DonkeyVectorEnv(2, conf=CONF)
+    env.reset(seed=0)
+    before = env.batch.world.state.copy()
+    with pytest.raises(UsageError, match=r"shape \(3, 2\); expected \(2, 2\)"):
+        env.step(np.zeros((3, 2), np.float32))
+    with pytest.raises(UsageError, match=r"car 1 is \[nan, 0.0\]"):
+        env.step(np.array([[0.0, 0.0], [np.nan, 0.0]], np.float32))
+    with pytest.raises(UsageError, match="reset_mask"):
+        env.reset(options={"reset_mask": np.array([True])})
+    np.testing.assert_array_equal(env.batch.world.state, before)
+
+
 def test_next_step_autoreset_shows_the_last_frame_then_begins_anew() -> None:
     env = DonkeyVectorEnv(2, conf=CONF, max_steps=3)
     begin, _ = env.reset(seed=0)

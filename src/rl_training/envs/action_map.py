@@ -9,6 +9,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from rl_training.envs.spec import ActionSpec
+from rl_training.errors import UsageError
 from rl_training.wrappers.discretize_action import action_grid
 
 Floats = NDArray[np.float64]
@@ -39,12 +40,24 @@ class ActionMap:
 
     def ask(self, actions: NDArray[Any]) -> None:
         """Take one action for every car; `controls` follow at the next `tick`."""
+        cars = len(self._asked)
         if self._grid is not None:
-            self._asked[:] = self._grid[np.asarray(actions, np.int64).reshape(-1)]
+            chosen = np.asarray(actions, np.int64).reshape(-1)
+            if len(chosen) != cars or chosen.min() < 0 or chosen.max() >= len(self._grid):
+                raise UsageError(
+                    f"The actions are {chosen.tolist()}; expected {cars}, each from 0 to {len(self._grid) - 1}."
+                )
+            self._asked[:] = self._grid[chosen]
             return
+        asked = np.asarray(actions, np.float64)
+        if asked.shape != (cars, 2):
+            raise UsageError(f"The actions have the shape {asked.shape}; expected {(cars, 2)}: steering and throttle.")
+        if not np.isfinite(asked).all():
+            car = int(np.isfinite(asked).all(axis=1).argmin())
+            raise UsageError(f"The action of car {car} is {asked[car].tolist()}; expected two finite numbers.")
         if self._normalized:
-            actions = self._low + (np.asarray(actions, np.float64) + 1.0) * 0.5 * (self._high - self._low)
-        np.clip(actions, self._low, self._high, out=self._asked)
+            asked = self._low + (asked + 1.0) * 0.5 * (self._high - self._low)
+        np.clip(asked, self._low, self._high, out=self._asked)
 
     def tick(self) -> Floats:
         """The controls of the next control step; the steering moves no faster than its rate."""

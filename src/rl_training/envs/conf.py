@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+import numpy as np
+
+from rl_training.envs.typed_values import typed_value
 from rl_training.errors import ConfigError, did_you_mean
+
+LOCALHOST = "127.0.0.1"
 
 CAMERA_KEYS = (
     "fov",
@@ -43,7 +49,7 @@ class DonkeyConf:
 
     host: str | None = None  # with `host` or `port` the env drives a simulator over TCP
     port: int | None = None
-    exe_path: str | None = None  # a Unity binary to start as our child
+    exe_path: str | None = None  # a Unity binary to start as our child; "remote": it runs already
     start_delay: float = 5.0
     headless: bool = False
     max_cte: float = 8.0
@@ -74,36 +80,66 @@ class DonkeyConf:
 
 def parse_conf(conf: Mapping[str, Any] | None) -> DonkeyConf:
     """`conf` as a checked value; camera keys at the top level, as older clients send them, go to `cam_config`."""
-    given = dict(conf or {})
-    known = {item.name for item in fields(DonkeyConf)}
-    camera = dict(given.pop("cam_config", None) or {})
+    given = _mapping("conf", conf)
+    known = {item.name: str(item.type) for item in fields(DonkeyConf)}
+    camera = _mapping("conf['cam_config']", given.pop("cam_config", None))
     for key in CAMERA_KEYS:
         if key in given:
             camera.setdefault(key, given.pop(key))
-    for key in given:
-        if key not in known:
-            raise ConfigError(f"conf has no key '{key}'.{did_you_mean(key, [*known, *CAMERA_KEYS])}")
+    values: dict[str, Any] = {"cam_config": _group("cam_config", camera, CAMERA_KEYS)}
     for group, keys in (("cam_config_b", CAMERA_KEYS), ("lidar_config", LIDAR_KEYS)):
-        _check_group(group, dict(given.get(group) or {}), keys)
-        given[group] = dict(given.get(group) or {})
-    _check_group("cam_config", camera, CAMERA_KEYS)
-    resolution = tuple(int(size) for size in given.pop("cam_resolution", _resolution(camera)))
-    if len(resolution) != 3 or min(resolution) < 1 or resolution[2] not in (1, 3):
-        raise ConfigError(f"conf['cam_resolution'] is {resolution}; expected (height, width, 1 or 3).")
-    parsed = DonkeyConf(cam_config=camera, cam_resolution=resolution, **given)  # type: ignore[arg-type]
+        values[group] = _group(group, given.pop(group, None), keys)
+    given.setdefault("cam_resolution", _resolution(camera))
+    for key, value in given.items():
+        if key not in known:
+            raise ConfigError(f"conf has no key '{key}'.{did_you_mean(str(key), [*known, *CAMERA_KEYS])}")
+        values[key] = _value(key, value, known[key])
+    if values.get("exe_path") == "remote":  # DonkeyCar's word for a simulator that somebody else started
+        values.update(exe_path=None, host=values.get("host") or LOCALHOST)
+    parsed = DonkeyConf(**values)
     _check_ranges(parsed)
     return parsed
 
 
+def _mapping(name: str, value: Any) -> dict[str, Any]:
+    """A copy of a mapping, empty for None."""
+    if value is not None and not isinstance(value, Mapping):
+        raise ConfigError(f"{name} is {value!r}; expected a mapping of keys to values.")
+    return dict(value or {})
+
+
+def _value(key: str, value: Any, annotation: str) -> Any:
+    """A value as its field holds it; numpy's numbers and tuples count, and DonkeyCar's numbers where text is meant."""
+    optional, kind = annotation.endswith(" | None"), annotation.removesuffix(" | None")
+    if optional and value is None:
+        return None
+    plain = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+    if kind == "str" and isinstance(plain, int):
+        plain = str(plain)
+    return typed_value(f"conf['{key}']", plain, kind)
+
+
+def _group(group: str, value: Any, keys: tuple[str, ...]) -> dict[str, Any]:
+    """Settings of a camera or lidar: known keys with numbers, also as text, but for the name of the encoding."""
+    given = _mapping(f"conf['{group}']", value)
+    for key, number in given.items():
+        if key not in keys:
+            raise ConfigError(f"conf['{group}'] has no key '{key}'.{did_you_mean(str(key), keys)}")
+        if key == "img_enc":
+            continue
+        try:
+            finite = math.isfinite(float(number))
+        except (TypeError, ValueError):
+            finite = False
+        if not finite:
+            raise ConfigError(f"conf['{group}']['{key}'] is {number!r}; expected a number.")
+    return given
+
+
 def _resolution(camera: Mapping[str, Any]) -> tuple[int, int, int]:
     """The frame's size where only the camera's own keys name it; the classic default otherwise."""
-    return int(camera.get("img_h", 0) or 120), int(camera.get("img_w", 0) or 160), int(camera.get("img_d", 0) or 3)
-
-
-def _check_group(group: str, values: Mapping[str, Any], keys: tuple[str, ...]) -> None:
-    for key in values:
-        if key not in keys:
-            raise ConfigError(f"conf['{group}'] has no key '{key}'.{did_you_mean(key, keys)}")
+    height, width, depth = (int(float(camera.get(key, 0))) for key in ("img_h", "img_w", "img_d"))
+    return height or 120, width or 160, depth or 3
 
 
 def _check_ranges(conf: DonkeyConf) -> None:
@@ -111,6 +147,11 @@ def _check_ranges(conf: DonkeyConf) -> None:
         raise ConfigError(
             f"conf['max_cte'] is {conf.max_cte}; expected a positive distance in Unity units, such as 8.0."
         )
+    if min(conf.cam_resolution) < 1 or conf.cam_resolution[2] not in (1, 3):
+        raise ConfigError(f"conf['cam_resolution'] is {conf.cam_resolution}; expected (height, width, 1 or 3).")
+    for key, least in (("degPerSweepInc", 0.01), ("numSweepsLevels", 1.0), ("maxRange", 0.01)):
+        if float(conf.lidar_config.get(key, least)) < least:
+            raise ConfigError(f"conf['lidar_config']['{key}'] is {conf.lidar_config[key]}; expected {least:g} or more.")
     if conf.frame_skip < 1:
         raise ConfigError(f"conf['frame_skip'] is {conf.frame_skip}; expected 1 or more.")
     if not 0 < conf.steer_limit <= 1:

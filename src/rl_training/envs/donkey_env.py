@@ -43,6 +43,8 @@ class DonkeyEnv(gym.Env[NDArray[np.uint8], NDArray[np.float32]]):
     ) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise UsageError(f"render_mode is '{render_mode}'; expected 'rgb_array', 'human' or None.")
+        if not isinstance(max_steps, int) or max_steps < 0:
+            raise UsageError(f"max_steps is {max_steps!r}; expected 0 for no limit, or more.")
         self.conf: DonkeyConf = parse_conf(conf)
         self.track = self.conf.level or track
         self.render_mode = render_mode

@@ -71,6 +71,8 @@ class DonkeyVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.float32], NDArray[
     ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
         """Begin new episodes in all cars, or in those of ``options["reset_mask"]``; car i is seeded with seed + i."""
         mask = (options or {}).get("reset_mask")
+        if mask is not None and np.shape(mask) != (self.num_envs,):
+            raise UsageError(f"reset_mask is {mask!r}; expected a flag for each of {self.num_envs} envs.")
         self.batch.seed(seed)
         self.batch.reset(None if mask is None else np.flatnonzero(mask))
         self._waiting[...] = False if mask is None else self._waiting & ~np.asarray(mask, np.bool_)
