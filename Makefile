@@ -11,7 +11,7 @@ help:
 	@echo "make fuzz    100,000 random peers against both ends of the wire: minutes"
 	@echo "make soak    100 real trials among faults and killed controllers: ten minutes or more"
 	@echo "make check   ruff, mypy --strict on src, import directions"
-	@echo "make bench   every benchmark, with the peers measured in the same run"
+	@echo "make bench   the main benchmarks beside their peers, which get environments of their own: an hour"
 	@echo "make format  rewrite the code in the project's format"
 
 # Reinstalls only when the dependencies changed; the package itself is editable.
@@ -40,7 +40,13 @@ check: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	sh benchmarks/algorithms/peers.sh $(PYTHON)
+	PYTHON=$(PYTHON) sh benchmarks/search/peers.sh
 	$(BIN)/python -m rl_training bench sim
+	$(BIN)/python -m rl_training bench wire
+	$(BIN)/python -m rl_training bench algorithms speed roofline returns
+	$(BIN)/python -m rl_training bench train --agents ppo,classic --seeds 3
+	$(BIN)/python -m rl_training bench search --seeds 3
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix --exit-zero .
