@@ -6,14 +6,16 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from rl_training.autoresearch import publish
+from rl_training.autoresearch import publish, strategy
 from rl_training.autoresearch.champion import ChampionTracker
 from rl_training.autoresearch.controller import Controller, Options
 from rl_training.autoresearch.job import Task
@@ -24,6 +26,8 @@ from rl_training.autoresearch.space import Parameter, Space
 from rl_training.autoresearch.strategy import Grid, Search
 from rl_training.autoresearch.study import Study
 from rl_training.autoresearch.workers import Limits, WorkerPool
+from rl_training.errors import StudyError, UsageError
+from rl_training.experiment.atomic import sha256
 from tests.autoresearch.fake_study import COMPARABLE, Script
 from tests.autoresearch.fake_trials import FakeTrials
 
@@ -137,9 +141,16 @@ def test_failures_and_interruptions_do_not_reach_the_strategy_as_rewards(tmp_pat
 
 
 def test_a_broken_study_gives_up(tmp_path: Path) -> None:
-    reason = controller(tmp_path, Script([{"fault": "raises"}] * 9), give_up_after=3).run()
-    assert reason == "Gave up after 3 failed trials in a row; the last: RuntimeError: the simulator raised"
-    assert len(Ledger(Study(tmp_path).results).records) == 3
+    with pytest.raises(StudyError) as raised:
+        controller(tmp_path, Script([{"fault": "raises"}] * 9), give_up_after=4).run()
+    assert str(raised.value) == "Gave up after 4 failed trials in a row; the last: RuntimeError: the simulator raised"
+    assert str(raised.value) in Study(tmp_path).log.read_text()
+    assert len(Ledger(Study(tmp_path).results).records) == 4
+
+
+def test_a_command_that_no_trial_can_obey_gives_up_sooner(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="Gave up after 3 failed trials in a row; the last: ConfigError: there is no"):
+        controller(tmp_path, Script([{"fault": "bad_config"}] * 9)).run()
 
 
 def test_the_grid_is_swept_once_and_teaches_the_search(tmp_path: Path) -> None:
@@ -152,6 +163,7 @@ def test_the_grid_is_swept_once_and_teaches_the_search(tmp_path: Path) -> None:
     script = Script([{"reward": 2.0}] * 2 + [{"reward": 9.0}])
     controller(tmp_path, script, guard=False).run()
     assert [observation.value for observation in script.told[0]] == [3.0, 4.0, 3.0, 4.0]
+    assert "    clean_sweep_results.jsonl: 4 trials loaded." in Study(tmp_path).log.read_text()
     assert ChampionTracker(Study(tmp_path).champion).load()[1]["model_path"] == "models/trial-0001/model.zip"
 
 
@@ -161,10 +173,7 @@ def test_the_search_ignores_settings_that_its_space_cannot_place_and_says_so(tmp
     search = Search(space, {"agent": "fake", "reward": 5.0}, stop_when_converged=False)
     reason = controller(tmp_path, search, guard=False, trials=5).run()
     assert reason == "All 5 trials are done."
-    assert (
-        "1 earlier trials are ignored: Parameter 'x' must be a finite number, got 'oops'."
-        in Study(tmp_path).log.read_text()
-    )
+    assert "1 trial ignored: Parameter 'x' must be a finite number, got 'oops'." in Study(tmp_path).log.read_text()
     log = Study(tmp_path).log.read_text()
     assert "UCB" in log
     assert len(Ledger(Study(tmp_path).results).records) == 5
@@ -191,12 +200,16 @@ def test_ctrl_c_once_finishes_the_trial_twice_ends_it(tmp_path: Path, presses: i
 
     thread = threading.Thread(target=press)
     thread.start()
-    reason = study.run()
+    if presses == 1:
+        assert study.run() == "Stopped by the operator."
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            study.run()
     thread.join()
     records = Ledger(Study(tmp_path).results).records
     assert [record.run_status for record in records] == statuses
     assert records[0].interrupted == (presses == 2)
-    assert "Stopped" in reason
+    assert not Study(tmp_path).lock.exists()
 
 
 def git(*arguments: str) -> str:
@@ -249,5 +262,106 @@ def test_a_push_that_hangs_is_ended_at_its_deadline(tmp_path: Path, monkeypatch:
     assert "secret" not in log
 
 
+def test_somebody_in_a_hurry_waits_for_no_push_and_loses_no_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "ssh"
+    script.write_text("#!/bin/sh\nsleep 60\n")
+    script.chmod(0o755)
+    monkeypatch.setitem(publish.QUIET_ENVIRONMENT, "GIT_SSH_COMMAND", str(script))
+    root, said = tmp_path / "night", list[str]()
+    root.mkdir()
+    publisher = Publisher(Study(root), "ssh://nowhere/x.git")
+    publisher.publish("now", said.append)
+    start = time.monotonic()
+    publisher.finish(said.append, lambda: True)
+    assert time.monotonic() - start < 10.0
+    assert said == ["Publishing failed, trying again later: it was stopped"]
+    assert git("-C", str(root / "publish.git"), "rev-list", "--count", publisher.branch) == "1"
+
+
+FAKE_LFS = """#!/bin/sh
+# git-LFS as far as a push needs it: objects go into a folder, pointers to stdout.
+case "$1" in
+version) echo git-lfs/fake ;;
+clean)
+    cat > "$STORE/new"; digest=$(sha256sum "$STORE/new" | cut -d' ' -f1); size=$(wc -c < "$STORE/new")
+    mv "$STORE/new" "$STORE/$digest"
+    printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %s\n' "$digest" "$size" ;;
+push) echo "$2 $3" >> "$STORE/pushed" ;;
+esac
+"""
+
+
+def test_models_go_by_git_lfs_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    remote, root, store, path = (tmp_path / name for name in ("remote.git", "night", "store", "bin"))
+    git("init", "--quiet", "--bare", str(remote))
+    store.mkdir()
+    path.mkdir()
+    (path / "git-lfs").write_text(FAKE_LFS)
+    (path / "git-lfs").chmod(0o755)
+    monkeypatch.setenv("STORE", str(store))
+    monkeypatch.setenv("PATH", f"{path}{os.pathsep}{os.environ['PATH']}")
+    publisher = Publisher(Study(root), str(remote), model_megabytes=1.0)
+    controller(root, rewards(1), guard=False, publisher=publisher).run()
+    show = ["-C", str(remote), "show", f"{publisher.branch}:night/models/champion/model.zip"]
+    model = Study(root).champion / "model.zip"
+    pointer = git(*show).splitlines()
+    assert pointer[1:] == [f"oid sha256:{sha256(model)}", f"size {model.stat().st_size}"]
+    assert (store / sha256(model)).read_bytes() == model.read_bytes()
+    assert (store / "pushed").read_text().split() == [str(remote), publisher.branch]
+    assert git("-C", str(remote), "show", f"{publisher.branch}:.gitattributes").startswith("*.zip filter=lfs")
+
+    too_large = Publisher(Study(root), str(remote), model_megabytes=1e-5)
+    controller(root, rewards(1, 2), guard=False, publisher=too_large).run()
+    assert "model.zip" not in git("-C", str(remote), "ls-tree", "-r", publisher.branch)
+
+    (path / "git-lfs").write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(UsageError, match="git-LFS, which is not installed"):
+        Publisher(Study(root), str(remote), model_megabytes=1.0)
+
+
+NARRATOR = """
+import sys
+from pathlib import Path
+from rl_training.autoresearch.narrator import Narrator
+narrator = Narrator(Path(sys.argv[1]))
+sys.stdin.readline()
+for line in ("one", "two"):
+    narrator.say(line)
+"""
+
+
+def test_a_console_that_went_away_stops_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", NARRATOR, str(tmp_path / "log.txt")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        errors = process.stderr.read()
+    assert (process.returncode, errors) == (0, b"")
+    assert [line.split()[-1] for line in (tmp_path / "log.txt").read_text().splitlines()] == ["one", "two"]
+
+
+def test_a_model_that_cannot_be_computed_costs_a_good_proposal_and_not_the_night(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def singular(*_: object) -> None:
+        raise np.linalg.LinAlgError("Singular matrix")
+
+    monkeypatch.setattr(strategy, "check_convergence", singular)
+    space = Space((Parameter("x", "float", 0.0, 1.0),))
+    controller(tmp_path, Search(space, {"agent": "fake", "reward": 5.0}), guard=False, trials=3).run()
+    tried = [record.params["x"] for record in Ledger(Study(tmp_path).results).records]
+    assert len(set(tried)) == 3
+    assert "space-filling, as the model failed: Singular matrix" in Study(tmp_path).log.read_text()
+
+
 def test_tokens_are_blanked() -> None:
     assert without_secrets("fatal: https://me:t0ken@host/x.git gone") == "fatal: https://***@host/x.git gone"
+    assert without_secrets("https://me:t0k@en@host/x.git") == "https://***@host/x.git"
+    assert without_secrets("https://host/@scope/x.git") == "https://host/@scope/x.git"

@@ -41,6 +41,7 @@ from rl_training.autoresearch.workers import Ended, Pool, end_stale
 from rl_training.errors import ModelError, StudyError
 
 RETRY_AFTER = 5.0  # [s] until a disk that refused a record is asked again
+REFUSALS = 3  # trials in a row that could not even begin: the command is wrong and not their settings
 ABANDONED = Ending(None, "crashed", "its controller ended before it did", interrupted=True)
 
 
@@ -90,7 +91,8 @@ class Controller:
         self._finished = (-1, "")  # number of records at which the strategy had nothing more to try, and why
 
     def run(self) -> str:
-        """Run to the end; returns why it ended, in one sentence. StudyError if another controller has the study."""
+        """Run to the end; returns why it ended, in one sentence. StudyError if another controller has the study, or if
+        trial after trial failed; KeyboardInterrupt if it was ended at once."""
         with StudyLock(self._study.lock), self._signals():
             self._open()
             self._pool.warm_up()
@@ -102,13 +104,17 @@ class Controller:
                     self._take(ended)
                 self._record_all()
                 if self._publisher is not None:
-                    self._publisher.finish(self._narrator.say)
+                    self._publisher.finish(self._narrator.say, lambda: self._interrupts > 1)
             if self._unrecorded:
                 raise StudyError(
                     f"{len(self._unrecorded)} results could not be written to '{self._ledger.path}'; make room on "
                     "the disk and start again: they will be read from their run folders."
                 )
             self._narrator.say(reason)
+            if self._interrupts > 1:
+                raise KeyboardInterrupt
+            if reason == self._why_give_up():
+                raise StudyError(reason)
             return reason
 
     def _open(self) -> None:
@@ -119,11 +125,13 @@ class Controller:
         for ledger in (self._base, self._ledger):
             for rejected in ledger.rejected:
                 self._narrator.say(f"{ledger.path.name} line {rejected.line} is set aside: {rejected.why}.")
-        records, ignored = select([*self._base.records, *self._ledger.records], self._comparable)
-        strange = Counter(why for record in records if (why := self._strategy.why_not(record.params)))
-        for why, count in [*ignored.items(), *strange.items()]:
-            self._narrator.say(f"{count} earlier trials are ignored: {why}.")
-        self._narrator.say(f"Study '{self._study.name}': {len(records)} earlier trials.")
+        self._narrator.say(f"Study '{self._study.name}':")
+        for ledger in (self._base, self._ledger):
+            records, ignored = select(ledger.records, self._comparable)
+            strange = Counter(why for record in records if (why := self._strategy.why_not(record.params)))
+            for why, count in [*ignored.items(), *strange.items()]:
+                self._narrator.say(f"    {ledger.path.name}: {_trials(count)} ignored: {why}.")
+            self._narrator.say(f"    {ledger.path.name}: {_trials(len(records) - strange.total())} loaded.")
 
     def _recover(self) -> None:
         """Record what a dead controller left, and make the champion's folder what the ledger says."""
@@ -162,9 +170,8 @@ class Controller:
                 return "Stopped by the operator."
             if self._finished[0] == len(self._ledger.records):
                 return self._finished[1]  # no trial has ended since, so the strategy would say the same
-            if 0 < self._options.give_up_after <= self._failures:
-                last = self._ledger.records[-1].reason
-                return f"Gave up after {self._failures} failed trials in a row; the last: {last}"
+            if why := self._why_give_up():
+                return why
             task, proposal = self._next_task()
             if isinstance(proposal, Finished):
                 self._finished = (len(self._ledger.records), proposal.reason)
@@ -179,6 +186,14 @@ class Controller:
                 self._not_before = time.monotonic() + RETRY_AFTER
                 return ""
         return "Stopped by the operator." if self._interrupts else ""
+
+    def _why_give_up(self) -> str:
+        """Why no trial will do better than the last ones; empty while one may."""
+        last, most = self._ledger.records[-REFUSALS:], self._options.give_up_after
+        refused = self._failures >= REFUSALS and all(record.extra.get("refused") for record in last)
+        if most and (refused or self._failures >= most):
+            return f"Gave up after {self._failures} failed trials in a row; the last: {last[-1].reason}"
+        return ""
 
     def _next_task(self) -> tuple[Task, Proposal | Finished | None]:
         """The next task with the proposal behind it, None for a retest; or why there is none."""
@@ -359,6 +374,10 @@ class Controller:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def _trials(count: int) -> str:
+    return "1 trial" if count == 1 else f"{count} trials"
 
 
 def _duration_of(folder: Path) -> float:

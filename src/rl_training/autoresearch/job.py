@@ -102,8 +102,9 @@ def run_job(runner: TrialRunner, task: Task, folder: Path, threads: int, memory_
             (folder / "result.json").unlink(missing_ok=True)
             os._exit(DISK_FULL)  # an orderly end would write once more
         if not (folder / "result.json").exists():
-            reason = f"{type(error).__name__}: {error}"
-            write_json(folder / "result.json", {"run_status": status_of(error), "reason": reason})
+            result = {"run_status": status_of(error), "reason": f"{type(error).__name__}: {error}"}
+            refused = {"refused": True} if isinstance(error, UsageError) else {}
+            write_json(folder / "result.json", {**result, **refused})
         sys.exit(1)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -27,8 +29,7 @@ class Narrator:
         now = datetime.now().strftime("%Y-%m-%d %H:%M:%S")
         text = "".join(f"{now}  {line}\n" for line in lines)
         if not self._quiet:
-            sys.stdout.write(text)
-            sys.stdout.flush()
+            self._print(text)
         try:
             with self._log.open("a", encoding="utf-8") as file:
                 file.write("\n" * self._is_torn + text)
@@ -36,7 +37,18 @@ class Narrator:
         except OSError as error:
             self._is_torn = True
             if not self._quiet:
-                print(f"{now}  The log cannot be written: {error}", file=sys.stderr, flush=True)
+                with contextlib.suppress(OSError):
+                    print(f"{now}  The log cannot be written: {error}", file=sys.stderr, flush=True)
+
+    def _print(self, text: str) -> None:
+        """A console that went away, as one behind `| head` or a closed terminal does, is no reason to stop either."""
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except OSError:
+            self._quiet = True
+            with contextlib.suppress(OSError):  # or what is left of the text would be tried again at the very end
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     def proposal(self, task: Task, proposal: Proposal | None) -> None:
         """A trial that is about to start, with what the model thinks of the best candidates."""

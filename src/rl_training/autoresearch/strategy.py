@@ -41,7 +41,10 @@ class Strategy(Protocol):
 
 @dataclass(frozen=True)
 class Search:
-    """Gaussian process and UCB over a space, until the search has converged. ``fixed`` is added to every setting."""
+    """Gaussian process and UCB over a space, until the search has converged. ``fixed`` is added to every setting.
+
+    Where the model cannot be computed, a proposal is drawn without it: a night is longer than one bad matrix.
+    """
 
     space: Space
     fixed: Mapping[str, Any]
@@ -50,11 +53,15 @@ class Search:
     stop_when_converged: bool = True
 
     def next(self, finished: Sequence[Observation], running: Sequence[Params], seed: int) -> Proposal | Finished:
-        if self.stop_when_converged:
-            convergence = check_convergence(self.space, finished, seed)
-            if convergence.stop:
-                return Finished(convergence.reason)
-        choice = suggest(self.space, finished, running, seed, self.explore, self.min_trials)
+        try:
+            if self.stop_when_converged:
+                convergence = check_convergence(self.space, finished, seed)
+                if convergence.stop:
+                    return Finished(convergence.reason)
+            choice = suggest(self.space, finished, running, seed, self.explore, self.min_trials)
+        except (ArithmeticError, ValueError, MemoryError) as error:  # a LinAlgError is a ValueError
+            choice = suggest(self.space, [], running, seed + len(finished))
+            return Proposal({**self.fixed, **choice.params}, f"{choice.rule}, as the model failed: {error}")
         return Proposal({**self.fixed, **choice.params}, choice.rule, choice.top)
 
     def why_not(self, params: Params) -> str:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -156,7 +157,7 @@ def describe_run(config: TrainConfig) -> dict[str, Any]:
     """Who, with what, where and when."""
     return {
         "schema": SCHEMA,
-        "command": sys.argv,
+        "command": [without_secrets(word) for word in sys.argv],
         "seed": config.seed,
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "started_unix": round(time.time(), 3),
@@ -164,6 +165,11 @@ def describe_run(config: TrainConfig) -> dict[str, Any]:
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
         "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
     }
+
+
+def without_secrets(text: str) -> str:
+    """Words for a log or a file: names and tokens in web addresses are blanked."""
+    return re.sub(r"(\w+://)[^/\s]+@", r"\1***@", text)
 
 
 def code_revision() -> dict[str, Any] | None:
