@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from rl_training.autoresearch.champion import ChampionTracker
+from rl_training.autoresearch.identity import ProcessIdentity
+from rl_training.autoresearch.job import Task
 from rl_training.autoresearch.ledger import Ledger, Record
+from rl_training.autoresearch.lock import StudyLock
 from rl_training.autoresearch.outcome import Ending, outcome_of
 from rl_training.autoresearch.space import default_space
 from rl_training.autoresearch.study import Study
 from rl_training.autoresearch.training import TrainingTrials, searchable
 from rl_training.cli.main import main
+from rl_training.experiment.atomic import write_json
 from rl_training.experiment.presets import resolve
+from rl_training.experiment.run_folder import describe_run
 
 
 @pytest.fixture
@@ -39,6 +47,11 @@ def test_results_are_sorted_and_exported(study: Study, capsys: pytest.CaptureFix
     assert [row["trial"] for row in rows] == ["3", "1", "2"]
     assert rows[0]["params.learning_rate"] == "0.002"
     assert rows[2]["mean_reward"] == ""
+    assert main(["results", "--study", str(study.root), "--json", "--sort", "status"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [(each["origin"], each["trial"]) for each in told] == [("search", 1), ("search", 3), ("search", 2)]
+    assert told[2]["mean_reward"] is None
+    assert told[0]["params"]["timesteps"] == 5000
     assert main(["results", "--study", str(study.root), "--limit", "1"]) == 0
     table = capsys.readouterr().out
     assert "search 1" in table
@@ -51,6 +64,26 @@ def test_status_tells_champion_best_and_failures(study: Study, capsys: pytest.Ca
     assert "3 trials, not running" in said
     assert "Champion: trial 1, 50.00" in said
     assert "1 timeout, the last: it took longer than 360 s" in said
+
+
+def test_status_shows_what_runs_here_and_elsewhere(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
+    here, elsewhere, over = study.run_folder(1, "sweep"), study.run_folder(4), study.run_folder(5)
+    for number, folder in enumerate((here, elsewhere, over)):
+        Task(number, {"gamma": number / 4}, 0, "t").save(folder)
+    write_json(here / "process.json", ProcessIdentity.own().to_dict())
+    write_json(over / "result.json", {})
+    (here / "metrics.csv").write_text("time/total_timesteps,rollout/ep_rew_mean\n100,1.5\n200,3\n")
+    study.log.write_bytes(b"2026-11-19 06:05:07      2 of at most 9 trials, about 0:00:30 left\n torn \xe2\x80")
+    assert main(["status", "--study", str(study.root)]) == 0
+    said = capsys.readouterr().out
+    assert f"sweep-0001 runs as process {os.getpid()}: ▁█ 3.0 at step 200\n  gamma=0" in said
+    assert "trial-0004" not in said, "no controller runs"
+    with StudyLock(study.lock):
+        assert main(["status", "--study", str(study.root)]) == 0
+    said = capsys.readouterr().out
+    assert "trial-0004 runs\n  gamma=0.25" in said
+    assert "trial-0005" not in said
+    assert "2 of at most 9 trials, about 0:00:30 left" in said
 
 
 def test_a_damaged_champion_is_not_shown(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,6 +100,15 @@ def test_a_damaged_champion_is_not_shown(study: Study, capsys: pytest.CaptureFix
         (["results", "--study", "nowhere"], "There is no study in 'nowhere'"),
         (["autoresearch", "--timesteps", "9"], "The search decides --timesteps"),
         (["autoresearch", "--jobs", "0"], "--jobs is 0"),
+        (["autoresearch", "--trials", "0"], "--trials is 0; expected 1 or more"),
+        (["autoresearch", "--explore", "nan"], "--explore is nan; expected 0 or more"),
+        (["autoresearch", "--min-trials-before-gp", "1"], "--min-trials-before-gp is 1; expected 2 or more"),
+        (["autoresearch", "--min-timesteps", "-5"], "--min-timesteps is -5"),
+        (["autoresearch", "--min-timesteps", "9000", "--max-timesteps", "8000"], "low must be the smaller"),
+        (["autoresearch", "--timeout", "-1"], "--timeout is -1"),
+        (["sweep", "--memory", "nan"], "--memory is nan"),
+        (["sweep", "--push-every", "-1"], "--push-every is -1"),
+        (["results", "--study", ".", "--limit", "-1"], "--limit is -1"),
         (["autoresearch", "--agent", "pqo"], "pqo"),
         (["sweep", "--grid", "learning_rate"], "is no axis of a grid"),
     ],
@@ -100,6 +142,26 @@ def test_rewards_are_compared_within_one_agent_env_and_reward_only() -> None:
     assert TrainingTrials(resolve(config="ppo/donkey", over={"seed": 5, **grid})).comparable == ours
     for over in ({"tracks": ["warren"]}, {"reward": "speed"}, {"limits": {"max_cte": 3.0}}):
         assert TrainingTrials(resolve(config="ppo/donkey", over={"donkey": over})).comparable != ours
+
+
+def test_what_a_record_does_not_name_was_trained_as_in_the_preset() -> None:
+    """A record of the base sweep holds its axes only; the rest came from the preset and not from the space."""
+    for agent in ("ppo", "dqn"):
+        base = resolve(config=f"{agent}/donkey")
+        space = searchable(default_space(agent), base, None, None)
+        known = {**base.algo_kwargs, "timesteps": base.total_timesteps}
+        known |= {"n_steer": base.donkey.action.n_steer, "n_throttle": base.donkey.action.n_throttle}
+        whole = {name: known[name] for name in space.names if name in known}
+        assert {"learning_rate", "timesteps"} < whole.keys()
+        axes = {name: whole[name] for name in ("learning_rate", "timesteps")}
+        assert list(space.encode(axes)) == list(space.encode(whole))
+    assert space["n_steer"].default == 5
+
+
+def test_a_token_in_the_command_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["donkey-rl", "autoresearch", "--push-to", "https://me:t0ken@host/x.git"])
+    command = describe_run(resolve(config="ppo/donkey"))["command"]
+    assert command[-1] == "https://***@host/x.git"
 
 
 def test_the_search_is_bounded_and_counts_rollouts_over_all_cars() -> None:

@@ -6,6 +6,7 @@ places of their own in a training config, everything else is an argument of the 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import shutil
@@ -16,8 +17,9 @@ from typing import Any
 
 from rl_training.autoresearch.fidelity import Curve, why_hopeless
 from rl_training.autoresearch.ledger import Comparable, Ledger, select
-from rl_training.autoresearch.space import Space
+from rl_training.autoresearch.space import Parameter, Space
 from rl_training.autoresearch.study import Study
+from rl_training.errors import ConfigError
 from rl_training.experiment.checkpoint import find_checkpoint
 from rl_training.experiment.config import EMBEDDED, TrainConfig
 from rl_training.experiment.registry import algorithm_spec
@@ -137,7 +139,7 @@ def searchable(space: Space, base: TrainConfig, min_timesteps: int | None, max_t
     """The space as this study searches it.
 
     The reward is not searched, since rewards of different versions cannot be compared; and a rollout of n_steps is that
-    of all the cars together.
+    of all the cars together. What an earlier record, such as one of the base sweep, does not name was as in ``base``.
     """
     space = Space(tuple(parameter for parameter in space.parameters if parameter.name != "reward_shaping"))
     if "timesteps" in space.names:
@@ -145,7 +147,18 @@ def searchable(space: Space, base: TrainConfig, min_timesteps: int | None, max_t
     if "n_steps" in space.names and space["n_steps"].kind == "power_of_two":
         low, high = (max(8, int(bound) // base.num_envs) for bound in (space["n_steps"].low, space["n_steps"].high))
         space = space.with_range("n_steps", _power_of_two(low), _power_of_two(high))
-    return space
+    return Space(tuple(_with_default(parameter, base) for parameter in space.parameters))
+
+
+def _with_default(parameter: Parameter, base: TrainConfig) -> Parameter:
+    """A parameter whose default is what ``base`` trains with; as it was where that is not in its range."""
+    name = parameter.name
+    values = {**base.algo_kwargs, "timesteps": base.total_timesteps, "eval_episodes": base.eval_episodes}
+    if base.donkey.action.discrete:
+        values |= {"n_steer": base.donkey.action.n_steer, "n_throttle": base.donkey.action.n_throttle}
+    with contextlib.suppress(ConfigError):
+        return replace(parameter, default=values.get(name, parameter.default))
+    return parameter
 
 
 def _power_of_two(number: int) -> int:

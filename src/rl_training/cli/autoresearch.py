@@ -28,6 +28,11 @@ EXAMPLES = """examples:
   donkey-rl status"""
 DEFAULT_STUDY = "runs/study"
 COOLDOWN = 2.0  # [s] an external simulator needs between two clients
+PUSH_EVERY = 10  # trials, where --push-to says that there is to be a push
+AT_LEAST = {
+    "jobs": 1, "trials": 1, "min_timesteps": 1, "max_timesteps": 1, "min_trials_before_gp": 2, "explore": 0,
+    "timeout": 0, "memory": 0, "silence": 0, "push_every": 0, "push_models": 0,
+}  # fmt: skip
 SHARED_WITH_TRAIN = ("timesteps", "learning_rate", "n_steer", "n_throttle")  # flags that the search decides
 
 
@@ -62,12 +67,16 @@ def add_loop_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, default=1, help="trials at a time, sharing the cores (1)")
     parser.add_argument("--executor", choices=("local", "ray"), default="local", help="where trials run (local)")
     parser.add_argument("--address", help="HOST:PORT of the Ray cluster (the one this machine is part of)")
-    parser.add_argument("--timeout", type=float, default=360.0, help="seconds one trial may take (360)")
-    parser.add_argument("--memory", type=float, default=8.0, help="GB one trial may use (8)")
-    parser.add_argument("--silence", type=float, default=120.0, help="seconds without a sign of life (120)")
-    parser.add_argument("--push-every", type=int, default=0, help="commit and push every so many trials (0: never)")
+    parser.add_argument("--timeout", type=float, default=360.0, help="seconds one trial may take (360; 0: any)")
+    parser.add_argument("--memory", type=float, default=8.0, help="GB one trial may use (8; 0: any)")
+    parser.add_argument("--silence", type=float, default=120.0, help="seconds without a sign of life (120; 0: any)")
+    parser.add_argument(
+        "--push-every", type=int, help="commit and push every so many trials, 0: never (10 with --push-to, else 0)"
+    )
     parser.add_argument("--push-to", help="git remote, address or path (origin, where there is one)")
-    parser.add_argument("--push-models", type=float, default=0.0, metavar="MB", help="push models up to this size (0)")
+    parser.add_argument(
+        "--push-models", type=float, default=0.0, metavar="MB", help="push models up to this size, by git-LFS (0: none)"
+    )
     parser.add_argument("--quiet", action="store_true", help="write the log only")
 
 
@@ -78,6 +87,7 @@ def run(args: argparse.Namespace) -> int:
     from rl_training.autoresearch.strategy import Search
     from rl_training.autoresearch.training import searchable
 
+    check_flags(args)
     given = [name for name in SHARED_WITH_TRAIN if getattr(args, name) is not None]
     if given:
         flags = ", ".join("--" + name.replace("_", "-") for name in given)
@@ -100,12 +110,20 @@ def run(args: argparse.Namespace) -> int:
     return run_loop(args, trials, search, trials_cap=args.trials, guard=not args.no_guard, longest=longest)
 
 
+def check_flags(args: argparse.Namespace) -> None:
+    """UsageError for a number that cannot be meant; and the push that other flags imply."""
+    for name, least in AT_LEAST.items():
+        value = getattr(args, name, None)
+        if value is not None and not least <= value < float("inf"):
+            raise UsageError(f"--{name.replace('_', '-')} is {value}; expected {least} or more.")
+    if args.push_every is None:
+        args.push_every = PUSH_EVERY if args.push_to or args.push_models else 0
+
+
 def trials_of(args: argparse.Namespace) -> TrainingTrials:
     """The trials that the flags mean. One trial at a time may use all cores, so its threads come from the pool."""
     from rl_training.autoresearch.training import TrainingTrials
 
-    if args.jobs < 1:
-        raise UsageError(f"--jobs is {args.jobs}; expected 1 or more.")
     return TrainingTrials(replace(config_of(args), checkpoint_interval=0))
 
 
@@ -126,8 +144,12 @@ def run_loop(
 
     pool = pool_of(args, trials)
     study = Study(Path(args.study))
+    remote = remote_of(study, args.push_to) if args.push_every else None
+    publisher = Publisher(study, remote, args.push_models) if args.push_every else None
     study.log.parent.mkdir(parents=True, exist_ok=True)
-    publisher = Publisher(study, remote_of(study, args.push_to), args.push_models) if args.push_every else None
+    narrator = Narrator(study.log, args.quiet)
+    if publisher is not None and remote is None:
+        narrator.say(f"There is no git remote, so results are only committed, to branch {publisher.branch}.")
     options = Options(
         trials=trials_cap,
         seed=trials.base.seed,
@@ -137,7 +159,7 @@ def run_loop(
         sweep=sweep,
         longest=longest,
     )
-    Controller(study, strategy, trials.comparable, pool, Narrator(study.log, args.quiet), options, publisher).run()
+    Controller(study, strategy, trials.comparable, pool, narrator, options, publisher).run()
     return 0
 
 

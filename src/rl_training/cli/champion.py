@@ -51,9 +51,11 @@ def run(args: argparse.Namespace) -> int:
         return 0
     grid = table(f"Champion of {study.name}", "what", "figure")
     for key, value in manifest.items():
-        if key == "params":
-            for name, setting in value.items():
-                grid.add_row(f"  {name}", str(setting))
+        if isinstance(value, dict):
+            if key != "env_spec":  # long; --json has it
+                grid.add_row(key, "")
+                for name, setting in value.items():
+                    grid.add_row(f"  {name}", str(setting))
         else:
             grid.add_row(key, str(value))
     console.print(grid)

@@ -1,16 +1,18 @@
-"""The trials of a study as a table, or as CSV."""
+"""The trials of a study as a table, as CSV or JSON, or as a picture."""
 
 from __future__ import annotations
 
 import argparse
 import csv
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_training.cli.autoresearch import add_study_argument
 from rl_training.cli.console import console, table
-from rl_training.errors import StudyError
+from rl_training.errors import StudyError, UsageError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -30,14 +32,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_study_argument(parser)
     parser.add_argument("--sort", choices=SORTS, default="trial", help="by what (trial)")
     parser.add_argument("--limit", type=int, default=0, help="rows to show (all)")
-    parser.add_argument("--csv", action="store_true", help="print CSV with every column")
-    parser.add_argument(
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="print CSV with every column")
+    form.add_argument("--json", action="store_true", help="print the records for programs")
+    form.add_argument(
         "--picture", metavar="FILE", help="draw rewards by trial, and what the model makes of each parameter (PNG)"
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the trials."""
+    if args.limit < 0:
+        raise UsageError(f"--limit is {args.limit}; expected 0 or more.")
     found = read_records(args.study)[1]
     if args.picture:
         from rl_training.report.study_picture import save_study_picture
@@ -48,6 +54,9 @@ def run(args: argparse.Namespace) -> int:
     rows = rows[: args.limit] if args.limit else rows
     if args.csv:
         _write_csv(rows)
+        return 0
+    if args.json:
+        print(json.dumps([{"origin": origin, **asdict(record)} for origin, record in rows], indent=2))
         return 0
     columns = ("trial", "reward", "std", "status", "seconds", "champion", "setting")
     grid = with_long_settings(table(f"Trials of {args.study}", *columns))

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     records = [record for _, record in rows]
     pid = holder(study.lock)
     console.print(f"Study {study.root}: {len(records)} trials, " + (f"run by process {pid}" if pid else "not running"))
-    _print_running(study, {record.trial for origin, record in rows if origin == "search"})
+    _print_running(study, {(origin, record.trial) for origin, record in rows}, pid is not None)
     manifest = ChampionTracker(study.champion).manifest
     if manifest is None:
         console.print("Champion: none yet")
@@ -54,19 +54,31 @@ def run(args: argparse.Namespace) -> int:
         reason = next(record.reason for record in reversed(records) if record.run_status == status)
         console.print(f"{count} {status}, the last: {reason}")
     if pid and study.log.exists():
-        progress = [line for line in study.log.read_text(encoding="utf-8").splitlines() if " at most " in line]
+        lines = study.log.read_text(encoding="utf-8", errors="replace").splitlines()
+        progress = [line for line in lines if " at most " in line]
         console.print("".join(progress[-1:])[19:].strip())
     return 0
 
 
-def _print_running(study: Study, recorded: set[int]) -> None:
+def _print_running(study: Study, recorded: set[tuple[str, int]], is_run: bool) -> None:
+    """Trials that have begun and not ended; of a study that is run, those on other machines too."""
     from rl_training.autoresearch.identity import ProcessIdentity
+    from rl_training.autoresearch.job import Task
+    from rl_training.autoresearch.narrator import show
     from rl_training.autoresearch.reading import read_json
+    from rl_training.autoresearch.study import SEARCH_PREFIX, SWEEP_PREFIX
 
-    for trial, folder in study.run_folders().items():
-        process = ProcessIdentity.from_dict(read_json(folder / "process.json"))
-        if trial not in recorded and process is not None and process.is_alive:
-            console.print(f"Trial {trial} runs as process {process.pid}{_curve(folder)}")
+    for origin, prefix in (("sweep", SWEEP_PREFIX), ("search", SEARCH_PREFIX)):
+        for trial, folder in study.run_folders(prefix).items():
+            if (origin, trial) in recorded:
+                continue
+            task = Task.load(folder)
+            process = ProcessIdentity.from_dict(read_json(folder / "process.json"))
+            is_here = process is not None and process.is_alive
+            if task is not None and (is_here or (is_run and not (folder / "result.json").exists())):
+                where = f" as process {process.pid}" if process is not None and is_here else ""
+                console.print(f"{folder.name} runs{where}{_curve(folder)}")
+                console.print(f"  {show(task.params)}")
 
 
 def _curve(folder: Path) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from rl_training.cli.autoresearch import add_loop_arguments, run_loop, trials_of
+from rl_training.cli.autoresearch import add_loop_arguments, check_flags, run_loop, trials_of
 from rl_training.errors import UsageError
 
 EXAMPLES = """examples:
@@ -31,6 +31,7 @@ def run(args: argparse.Namespace) -> int:
     """Train the whole grid, or what is left of it."""
     from rl_training.autoresearch.strategy import Grid
 
+    check_flags(args)
     trials = trials_of(args)
     axes = dict(map(_axis, args.grid)) or GRIDS.get(trials.base.algo, DEFAULT_GRID)
     fixed = dict(trials.fixed)
