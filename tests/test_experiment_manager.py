@@ -176,7 +176,11 @@ def test_a_plug_in_has_all_the_commands(
 
 @pytest.mark.parametrize(
     ("line", "fault"),
-    [("'no spec'", "is no AlgorithmSpec"), ("AlgorithmSpec('ppo', 'taken', lambda: Ours)", "'ppo', which is taken")],
+    [
+        ("1 / 0", "cannot be loaded .ZeroDivisionError: division by zero"),
+        ("'no spec'", "is no AlgorithmSpec"),
+        ("AlgorithmSpec('ppo', 'taken', lambda: Ours)", "'ppo', which is taken"),
+    ],
 )
 def test_a_faulty_plug_in_is_named(line: str, fault: str, installed: Callable[[str], None]) -> None:
     installed(line)

@@ -87,7 +87,13 @@ def algorithms() -> dict[str, AlgorithmSpec]:
     """All algorithms by name, those of installed plug-ins included."""
     known = {spec.name: spec for spec in BUILT_IN}
     for entry in entry_points(group=ENTRY_POINTS):
-        spec = entry.load()
+        try:
+            spec = entry.load()
+        except Exception as error:  # whatever their module does when it is imported
+            raise ConfigError(
+                f"The plug-in '{entry.name}' ({entry.value}) cannot be loaded ({type(error).__name__}: {error}); "
+                "mend or uninstall the package."
+            ) from error
         if not isinstance(spec, AlgorithmSpec):
             raise ConfigError(
                 f"The plug-in '{entry.name}' ({entry.value}) is no AlgorithmSpec; mend or uninstall the package."
