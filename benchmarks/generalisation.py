@@ -40,14 +40,14 @@ UNSEEN_ROADS = tuple(f"random:validation:{index}" for index in range(ROADS))
 SCENES = tuple(name for name in track_names() if not name.startswith("random"))
 
 
-def trained(folder: Path, config: str, over: dict[str, Any]) -> dict[str, Any]:
+def trained(folder: Path, config: str, over: dict[str, Any], quiet: bool) -> dict[str, Any]:
     """The run's result; trained unless it is there already."""
     run = RunFolder(folder)
     if run.result_file.exists():
         return dict(json.loads(run.result_file.read_text(encoding="utf-8")))
     if folder.exists():
-        return api.resume(folder, quiet=False)
-    return api.train(resolve(config=config, over=over), folder, quiet=False)
+        return api.resume(folder, quiet=quiet)
+    return api.train(resolve(config=config, over=over), folder, quiet=quiet)
 
 
 def driven(folder: Path, tracks: Sequence[str], episodes: int) -> Evaluation:
@@ -63,9 +63,9 @@ def driven(folder: Path, tracks: Sequence[str], episodes: int) -> Evaluation:
     return evaluate(model, spec, episodes=episodes, tracks=tracks)
 
 
-def measure(folder: Path, config: str, over: dict[str, Any]) -> dict[str, Any]:
+def measure(folder: Path, config: str, over: dict[str, Any], quiet: bool) -> dict[str, Any]:
     """One seed: what it took, and what it comes round."""
-    result = trained(folder, config, over)
+    result = trained(folder, config, over, quiet)
     roads, scenes = driven(folder, UNSEEN_ROADS, 1), driven(folder, SCENES, EPISODES)
     laps = [episode.lap_times[0] for episode in roads.episodes if episode.lap_times]
     return {
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str]) -> int:
         over = merged(over, assignment(text))
     found = []
     for seed in range(args.seeds):
-        found.append(measure(Path(args.out) / f"seed-{seed}", args.config, {**over, "seed": seed}))
+        found.append(measure(Path(args.out) / f"seed-{seed}", args.config, {**over, "seed": seed}, args.json))
     if args.json:
         print(json.dumps(found, indent=2))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,6 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from benchmarks.algorithms.measure import CARTPOLE, Row, peer, row
 from benchmarks.algorithms.pixel_pendulum import solve
 from benchmarks.algorithms.speed import ON_POLICY
-from rl_training.cli.console import console
 from rl_training.experiment.config import TrainConfig, merged
 from rl_training.experiment.presets import read_config
 from rl_training.runtime.building import build_model
@@ -22,7 +22,7 @@ from rl_training.runtime.scoring import score
 
 def say(line: str) -> None:
     """Progress of a long run, beside the table."""
-    console.print(line, style="dim")
+    print(line, file=sys.stderr, flush=True)
 
 
 def each(values: Sequence[float]) -> str:
