@@ -74,6 +74,12 @@ def test_strips_decals_lines_and_zones(tmp_path: Path) -> None:
     assert track.friction_zones[0].tolist() == pytest.approx([3, 4, np.pi, 1, 4, 0.03])
 
 
+def test_a_decal_is_repeated_in_a_row(tmp_path: Path) -> None:
+    bay = {"at": [1, 2], "size": [0.5, 8], "material": "line_white", "repeat": [3, 4, -1]}
+    track = read(tmp_path, decals=[bay])
+    assert [(decal.x, decal.z) for decal in track.decals] == [(1, 2), (5, 1), (9, 0)]
+
+
 def test_a_room_has_four_walls_and_names_are_shared(tmp_path: Path) -> None:
     room = {"name": "wall", "room": [-10, -30, 50, 30], "height": 8, "friction": 0.2}
     fence = {"name": "wall", "points": [[5, 5], [5, 9]]}
@@ -189,6 +195,11 @@ def test_hills_leave_the_road_level_across_and_put_all_on_the_ground(tmp_path: P
         ({"road": {"edges": [-4, 2], "outlines": [{"at": 2, "color": "road"}]}}, "'material' is missing"),
         ({"light": {"direction": [0, 1, 0]}}, "the second below 0"),
         ({"start_grid": [0, 1, 1]}, "'start_grid'"),
+        (
+            {"decals": [{"at": [0, 0], "size": [1, 1], "material": "road", "repeat": [0, 1, 1]}]},
+            "'repeat' must be [how",
+        ),
+        ({"start_lines": [{"at": [0, 0], "yaw": 0, "width": 4}] * 33}, "'start_lines' must be at most 32 boxes"),
         ({"texel": float("nan")}, "'texel' must be a number"),
         ({"description": 3}, "'description' must be text"),
         ({"starts": []}, "'starts' must be a list of at least 1 points"),

@@ -110,7 +110,7 @@ def _ellipse(x: float, z: float, yaw: float, half_x: float, half_z: float) -> Fl
 
 def _draw_decal(decal: Decal, colors: Floats, ax: Any) -> None:
     outline = (_ellipse if decal.ellipse else _rectangle)(decal.x, decal.z, decal.yaw, decal.half_x, decal.half_z)
-    ax.fill(outline[:, 0], outline[:, 1], color=colors[decal.material], linewidth=0)
+    ax.fill(outline[:, 0], outline[:, 1], color=colors[decal.material], linewidth=0.4)  # thin lines stay visible
 
 
 def _draw_solid(solid: Floats, colors: Floats, ax: Any) -> None:

@@ -8,6 +8,7 @@ The format is described in ``docs/track_files.md``; the files in ``assets/tracks
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -43,6 +44,8 @@ from rl_training.simulator.track import (
     Track,
 )
 from rl_training.simulator.yaml_fields import Fields
+
+MOST_START_LINES = 32  # a car remembers in the bits of a number which of them it stands in
 
 SCENES = (
     "generated_road",
@@ -127,14 +130,14 @@ def _track(fields: Fields, stem: str, rng: np.random.Generator) -> Track:
         half_widths=road.half_widths,
         colors=material_colors(_colors(fields.section("colors", {}))),
         ground_roughness=ground.number("roughness", 0.5, low=0.0, high=1.0),
-        decals=(*(_decal(entry) for entry in fields.sections("decals")), *outlines),
+        decals=(*(decal for entry in fields.sections("decals") for decal in _decals(entry)), *outlines),
         ground_y=ground_y,
         heights=heights,
         walls=walls,
         solids=solids,
         names=names.all(),
         starts=starts,
-        start_lines=_start_lines(fields.sections("start_lines")),
+        start_lines=_start_lines(fields),
         friction_zones=_friction_zones(fields.sections("friction_zones")),
         start_grid=(int(per_row), columns, rows),
         light=light,
@@ -213,8 +216,12 @@ def _strip(fields: Fields) -> Strip:
     return strip
 
 
-def _decal(fields: Fields) -> Decal:
+def _decals(fields: Fields) -> list[Decal]:
+    """A decal, or as many as ``repeat: [count, dx, dz]`` says, each so much further on than the last."""
     x, z = fields.numbers("at", 2)
+    count, step_x, step_z = fields.numbers("repeat", 3, (1, 0.0, 0.0))
+    if count < 1 or count % 1:
+        raise fields.wrong("repeat", "[how many (1, 2, ...), step in x, step in z]")
     width, depth = fields.numbers("size", 2)
     decal = Decal(
         x=x,
@@ -228,7 +235,7 @@ def _decal(fields: Fields) -> Decal:
         over_road=fields.flag("over_road", False),
     )
     fields.finish()
-    return decal
+    return [replace(decal, x=x + k * step_x, z=z + k * step_z) for k in range(int(count))]
 
 
 def _light(fields: Fields, rng: np.random.Generator) -> Light:
@@ -282,7 +289,10 @@ def _starts(rows: Floats) -> Floats:
     return np.column_stack([rows[:, 0], np.zeros(len(rows)), rows[:, 1], np.radians(rows[:, 2])])
 
 
-def _start_lines(entries: list[Fields]) -> Floats:
+def _start_lines(track: Fields) -> Floats:
+    entries = track.sections("start_lines")
+    if len(entries) > MOST_START_LINES:
+        raise TrackError(f"{track.where}: 'start_lines' must be at most {MOST_START_LINES} boxes, not {len(entries)}.")
     rows = np.zeros((len(entries), LINE_COLUMNS))
     for index, fields in enumerate(entries):
         x, z = fields.numbers("at", 2)
