@@ -12,6 +12,7 @@ import yaml
 from rl_training.cli.main import main
 from rl_training.experiment.config import TrainConfig
 from rl_training.runtime.progress import Laps
+from tests.runs import TINY
 
 CARTPOLE = ["--env", "CartPole-v1", "--num-envs", "2", "--eval-episodes", "2", "--set", "baseline_episodes=1"]
 CARTPOLE += ["--set", "algo_kwargs.n_steps=16", "--set", "algo_kwargs.batch_size=32"]
@@ -144,6 +145,16 @@ def test_ctrl_c_says_how_to_go_on(
 
 def _interrupt() -> bool:
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("agent", ["ppo", "sac", "drq"])
+def test_a_policy_that_diverges_is_told_so(agent: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values = {"algo_kwargs": {**TINY[agent], "learning_rate": 1e30}, "eval_episodes": 1, "baseline_episodes": 0}
+    config = tmp_path / "wild.yaml"
+    config.write_text(json.dumps({"extends": f"{agent}/donkey", **values, "num_envs": 1, "total_timesteps": 128}))
+    assert main(["train", "--config", str(config), "--save-dir", str(tmp_path / "run"), "--quiet"]) == 1
+    assert "the policy's weights are beyond all measure; lower the learning rate" in capsys.readouterr().err
+    assert json.loads((tmp_path / "run" / "result.json").read_text())["run_status"] == "invalid"
 
 
 def test_steps_are_printed_or_json_is(capsys: pytest.CaptureFixture[str]) -> None:

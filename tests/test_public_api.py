@@ -119,11 +119,13 @@ def test_schedules_and_extractors_reach_the_algorithm() -> None:
         (30.0, [10.0], [8.0], True, 3.0),
         (14.9, [10.0], [8.0], False, 1.49),  # margin 1.5 of the better yardstick
         (15.0, [8.0], [10.0], True, 1.5),
-        (-300.0, [-1200.0], [-1300.0], True, 4.0),
-        (-700.0, [-1200.0], [-1300.0], False, 1200 / 700),
-        (1.0, [-2.0], [-3.0], True, None),
-        (0.4, [-1.0, 1.0], [-3.0], False, None),  # level 0, spread 1: half a spread is asked for
-        (0.6, [-1.0, 1.0], [-3.0], True, None),
+        (-300.0, [-1200.0], [-1300.0], True, 1.75),  # better by three quarters of 1200
+        (-700.0, [-1200.0], [-1300.0], False, 1 + 500 / 1200),
+        (1.0, [-2.0], [-3.0], True, 2.5),
+        (0.4, [-1.0, 1.0], [-3.0], False, 1.4),  # level 0, spread 1: half a spread is asked for
+        (0.6, [-1.0, 1.0], [-3.0], True, 1.6),
+        (0.1, [0.0], [0.0], True, None),  # nothing to measure by
+        (0.0, [0.0], [0.0], False, None),
         (float("nan"), [1.0], [1.0], False, None),
     ],
 )

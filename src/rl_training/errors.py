@@ -6,6 +6,7 @@
     │   ├── TrackError               a track file that cannot be read, a track that does not exist
     │   └── SpaceError               an algorithm on spaces it cannot learn from
     ├── ModelError                   a model file that is missing, corrupt or not trusted
+    ├── TrainingError                a training whose policy diverged
     ├── ProtocolError                bytes that are not the simulator's protocol
     ├── SimulatorError
     │   ├── SimulatorTimeout         a wait that reached its deadline
@@ -49,6 +50,10 @@ class SpaceError(UsageError):
 
 class ModelError(DonkeyRLError):
     """A model file that is missing, corrupt or not trusted."""
+
+
+class TrainingError(DonkeyRLError):
+    """A training that cannot come to anything any more."""
 
 
 class ProtocolError(DonkeyRLError):

@@ -103,11 +103,11 @@ def report(result: dict[str, Any], folder: Path, as_json: bool) -> int:
     print("\n".join(summary(result)))
     baseline = result.get("baseline")
     if baseline:
-        ratio = f", {baseline['ratio']:.1f} times the better of them" if baseline["ratio"] else ""
+        ratio = "" if baseline["ratio"] is None else f", {baseline['ratio']:.2f} times the better of them"
         print(f"Random policy {baseline['random']:.2f}, untrained policy {baseline['untrained']:.2f}{ratio}.")
     if result["run_status"] == "no_learning":
-        print(f"Status no_learning: below {result['margin']:g} times an untrained or random policy; train longer.")
+        print(f"Status no_learning: below {result['margin']:g} times the better of them; train longer.")
     if result["run_status"] == "invalid":
-        print("Status invalid: rewards or weights are not finite numbers; lower the learning rate.")
+        print("Status invalid: the env's rewards are no finite numbers.")
     print(f"Model: {folder / result['model']}", flush=True)
     return 0

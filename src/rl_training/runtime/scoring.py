@@ -1,7 +1,7 @@
 """How good a policy is in its config's env, by stable-baselines3's ``evaluate_policy``; and whether it learned at all.
 
-The yardsticks are a random policy and the untrained one, in the same env. Rewards may be negative, so "better" is
-measured from the better yardstick in units of its own size.
+The yardsticks are a random policy and the untrained one, in the same env. Rewards may be negative, so "twice as good"
+means better than the better yardstick by as much as its own size, or its spread over episodes where that is larger.
 """
 
 from __future__ import annotations
@@ -148,21 +148,17 @@ class Learned:
 
     random: float
     untrained: float
-    ratio: float | None  # how many times better than the better yardstick; None where signs differ
+    ratio: float | None  # 1 is as good as the better yardstick, 2 better by its whole size; None where it has none
     learned: bool
 
 
 def compare(mean: float, random: Sequence[float], untrained: Sequence[float], margin: float) -> Learned:
-    """Whether ``mean`` lies beyond both yardsticks by ``margin`` - 1 of their size (or of their spread, if larger)."""
+    """Whether ``mean`` is ``margin`` times as good as the better yardstick."""
     best = max((random, untrained), key=np.mean)
     level = float(np.mean(best))
     unit = max(abs(level), float(np.std(best)))
-    ratio = None
-    if level > 0.0 and mean > 0.0:
-        ratio = mean / level
-    elif level < 0.0 and mean < 0.0:
-        ratio = level / mean
-    learned = math.isfinite(mean) and mean >= level + (margin - 1.0) * unit and mean > level
+    ratio = 1.0 + (mean - level) / unit if unit > 0.0 and math.isfinite(mean) else None
+    learned = mean > level and (ratio is None or ratio >= margin)
     return Learned(float(np.mean(random)), float(np.mean(untrained)), ratio, learned)
 
 

@@ -18,7 +18,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
 
 from rl_training.algorithms.randomness import random_state, set_random_state
-from rl_training.errors import SimulatorError, UsageError
+from rl_training.errors import SimulatorError, TrainingError, UsageError
 from rl_training.experiment.atomic import replacing, sha256
 from rl_training.experiment.checkpoint import remove_leftovers
 from rl_training.experiment.config import EMBEDDED, TrainConfig
@@ -33,6 +33,7 @@ from rl_training.runtime.progress import Laps, PrintSteps, ShowProgress
 from rl_training.runtime.resume_point import load_resume_point, save_resume_point
 from rl_training.runtime.scoring import PARALLEL, Learned, RandomPolicy, Score, compare, score_in
 
+DIVERGED = 1e9  # no weight of a policy that works is as large
 FINAL_SEED = 2 * EVALUATION_SEED  # of the last evaluation: episodes that chose no checkpoint
 
 
@@ -92,6 +93,8 @@ def _envs(config: TrainConfig, closing: ExitStack) -> tuple[VecEnv, VecEnv]:
 def _status_of(error: Exception) -> str:
     if isinstance(error, SimulatorError):
         return "sim_lost"
+    if isinstance(error, TrainingError):
+        return "invalid"
     return "out_of_memory" if isinstance(error, MemoryError) else "crashed"
 
 
@@ -114,7 +117,8 @@ def _train(
     looks = Looks(run, config, eval_env, until=start)
     model.set_logger(make_logger(run.path, until=start))
     began, cpu = time.monotonic(), time.process_time()
-    _learn(model, config, [Milestones(run, config, looks, start), *callbacks])
+    with _sound(model):
+        _learn(model, config, [Milestones(run, config, looks, start), *callbacks])
     training = {"train_sec": time.monotonic() - began, "train_cpu_sec": time.process_time() - cpu}
     if config.eval_interval:
         looks.look(model)
@@ -125,6 +129,23 @@ def _train(
     final = score_in(chosen, eval_env, config.eval_episodes, config.seed + FINAL_SEED)
     save_learning_curve(run.path)
     return _result(config, run, model, final, name, yardsticks) | {k: round(v, 3) for k, v in training.items()}
+
+
+@contextmanager
+def _sound(model: BaseAlgorithm) -> Iterator[None]:
+    """Say of a policy that diverged that it did, whatever it was that could not go on with its numbers."""
+    fault: Exception | None = None
+    try:
+        yield
+    except Exception as error:
+        fault = error
+    # NaN is not below anything, and weights that large make NaN of what they are given.
+    if not all(bool((weight.abs() < DIVERGED).all()) for weight in model.policy.parameters()):
+        raise TrainingError(
+            f"After {model.num_timesteps} steps the policy's weights are beyond all measure; lower the learning rate."
+        ) from fault
+    if fault is not None:
+        raise fault
 
 
 def _learn(model: BaseAlgorithm, config: TrainConfig, callbacks: list[BaseCallback]) -> None:
@@ -173,7 +194,7 @@ def _result(
     name: str,
     yardsticks: dict[str, list[float]] | None,
 ) -> dict[str, Any]:
-    valid = math.isfinite(final.mean_reward) and all(bool(p.isfinite().all()) for p in model.policy.parameters())
+    valid = math.isfinite(final.mean_reward)
     verdict: Learned | None = None
     if yardsticks and valid:
         verdict = compare(final.mean_reward, yardsticks["random"], yardsticks["untrained"], config.margin)
