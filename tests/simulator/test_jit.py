@@ -13,6 +13,11 @@ def test_a_stamp_covers_the_sources_that_a_kernel_inlines() -> None:
     assert "packing.py" not in names
 
 
+def test_a_stamp_covers_modules_imported_whole_too() -> None:
+    source = "from rl_training.simulator import faces as f, view\nfrom rl_training.simulator.bank import Bank\n"
+    assert jit._imported(source) == ["faces", "view", "bank"]
+
+
 def test_changing_an_imported_source_changes_the_stamp(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(jit, "FOLDER", tmp_path)
     helper, user = tmp_path / "helper.py", tmp_path / "user.py"

@@ -35,7 +35,7 @@ FLAGS_TEXT = repr(
     ]
 )
 FOLDER = Path(__file__).parent
-_IMPORT = re.compile(r"^\s*from rl_training\.simulator\.(\w+) import", re.MULTILINE)
+_IMPORT = re.compile(r"^\s*from rl_training\.simulator(?:\.(\w+) import| import (.+)$)", re.MULTILINE)
 
 
 @cache
@@ -47,8 +47,16 @@ def _sources(path: Path) -> frozenset[Path]:
         current = waiting.pop()
         if current not in found and current.is_file():
             found.add(current)
-            waiting.extend(FOLDER / f"{name}.py" for name in _IMPORT.findall(current.read_text()))
+            waiting.extend(FOLDER / f"{name}.py" for name in _imported(current.read_text()))
     return frozenset(found)
+
+
+def _imported(source: str) -> list[str]:
+    """The simulator's modules that a source imports, or takes names from."""
+    names = []
+    for module, modules in _IMPORT.findall(source):
+        names += [module] if module else [each.split()[0] for each in modules.split(",")]
+    return names
 
 
 @cache
