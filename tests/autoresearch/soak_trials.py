@@ -124,7 +124,7 @@ def jump_clock(seconds: float) -> None:
 
 def impatient() -> None:
     """Waits on the simulator that fit a short trial."""
-    from rl_training.protocol.client import Deadlines
+    from rl_training.protocol.deadlines import Deadlines
 
     Deadlines.__init__.__defaults__ = (4.0, 3.0, 15.0, 3.0, 5.0)  # type: ignore[misc]
 

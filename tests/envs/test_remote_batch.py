@@ -15,7 +15,7 @@ from rl_training.envs.scene_host import WorldHost
 from rl_training.envs.spec import EnvSpec, Limits, ObservationSpec, StartSpec
 from rl_training.envs.vec_env import DonkeyVecEnv
 from rl_training.errors import ConfigError
-from rl_training.protocol.client import Deadlines
+from rl_training.protocol.deadlines import Deadlines
 from rl_training.protocol.scene_host import SceneHost
 from rl_training.protocol.server import SimServer
 from rl_training.protocol.sessions import ServerOptions

@@ -11,7 +11,8 @@ from rl_training.envs.scene_host import SCENE_NAMES, WorldHost
 from rl_training.errors import SimulatorError, TrackError
 from rl_training.protocol import messages as m
 from rl_training.protocol.camera import CameraSettings
-from rl_training.protocol.client import NODES_OF_SCENE, SimClient
+from rl_training.protocol.client import SimClient
+from rl_training.protocol.scenes import NODES_OF_SCENE
 from rl_training.protocol.server import connect_in_memory
 from rl_training.protocol.sessions import ServerOptions, SimEngine
 from rl_training.simulator.world import MAX_CARS, named_track

@@ -24,7 +24,8 @@ from hypothesis import strategies as st
 from rl_training.errors import ConfigError, SimulatorError
 from rl_training.protocol import images
 from rl_training.protocol import messages as m
-from rl_training.protocol.client import Deadlines, SimClient
+from rl_training.protocol.client import SimClient
+from rl_training.protocol.deadlines import Deadlines
 from rl_training.protocol.framing import SERVER_LIMIT, FrameDecoder, encode_line
 from rl_training.protocol.server import connect_in_memory
 from rl_training.protocol.sessions import ServerOptions, SimEngine

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import socket
@@ -15,12 +16,13 @@ import pytest
 
 from rl_training.errors import ConfigError, SimulatorLost, SimulatorTimeout
 from rl_training.protocol import messages as m
-from rl_training.protocol.client import Deadlines, SimClient
+from rl_training.protocol.client import SimClient
+from rl_training.protocol.deadlines import Deadlines
 from rl_training.protocol.framing import encode_line
 from rl_training.protocol.server import SimServer, connect_in_memory
 from rl_training.protocol.sessions import ServerOptions, SimEngine
 from rl_training.protocol.telemetry import ImageEncoding, Telemetry, write_telemetry
-from rl_training.protocol.transport import Transport
+from rl_training.protocol.transport import Transport, parse_address
 from tests.protocol.fake_host import FakeHost, control, eventually, running
 from tests.protocol.proxy import corrupted, delayed, merged, nothing, proxied, split
 
@@ -301,6 +303,63 @@ def test_a_simulator_that_freezes_costs_a_deadline(act: Callable[[SimClient], An
             client.close()
 
 
+@pytest.mark.parametrize("act", [lambda c: c.reset(), lambda c: c.step(0.0, 0.1), lambda c: c.ping()])
+@pytest.mark.parametrize("lockstep", [True, False])
+@pytest.mark.parametrize("flood", ["nonsense", "a car that never stands"])
+def test_a_flood_does_not_put_a_deadline_off(act: Callable[[SimClient], Any], lockstep: bool, flood: str) -> None:
+    """More than can be read, none of it what is waited for."""
+    packet = Telemetry(np.zeros((2, 2, 3), np.uint8), speed=3.0, steering_angle=0.7)
+    lines = {
+        "nonsense": b'{"msg_type":"gossip"}\n',
+        "a car that never stands": encode_line(write_telemetry(packet, ImageEncoding("PNG"), ImageEncoding())),
+    }
+
+    class Flood:
+        address = "flood"
+
+        def __init__(self) -> None:
+            self.said = b'{"msg_type":"protocol_version","version":"2","lockstep":%d}\n' % lockstep
+
+        def send(self, data: bytes, deadline: float) -> None:
+            pass
+
+        def receive(self, deadline: float) -> bytes:
+            said, self.said = self.said, lines[flood]
+            return said if time.monotonic() < start + 5.0 else b""
+
+        def close(self) -> None:
+            pass
+
+    start = time.monotonic()
+    client = SimClient(deadlines=IMPATIENT, dial=lambda deadline: Flood())
+    client.connect()
+    with contextlib.suppress(SimulatorTimeout):  # a step takes any frame in the end
+        act(client)
+    assert time.monotonic() - start < 3.0
+    client.close()
+
+
+def test_what_cannot_be_used_is_named_when_a_wait_ends_in_vain() -> None:
+    with mute() as listener:
+
+        def simulator() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.sendall(b'{"msg_type":"car_loaded"}\n{"msg_type":"protocol_version","version":"2"}\n')
+                connection.sendall(b'{"msg_type":"telemetry","speed":1.0}\n' * 3)
+                connection.recv(1)
+                time.sleep(1.0)
+
+        thread = threading.Thread(target=simulator)
+        thread.start()
+        client = client_of(listener.getsockname(), IMPATIENT)
+        client.connect()
+        with pytest.raises(SimulatorTimeout, match=r"in vain. What it sends cannot be used: Telemetry has no 'image'"):
+            client.load_scene("warren")
+        client.close()
+        thread.join()
+
+
 def test_a_simulator_that_is_gone_is_noticed_at_once() -> None:
     with running(speed=10.0) as server, proxied(server.address) as proxy:
         client = client_of(proxy.address, Deadlines(frame=30.0))
@@ -540,6 +599,25 @@ def test_a_memory_simulator_that_cannot_answer_is_a_timeout_at_once() -> None:
     engine.close(session)
     with pytest.raises(SimulatorLost):
         client.step(0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("10.0.0.7:9093", ("10.0.0.7", 9093)),
+        ("pi.local", ("pi.local", 9091)),
+        (":9092", ("127.0.0.1", 9092)),
+        (" localhost:1 ", ("localhost", 1)),
+    ],
+)
+def test_addresses_are_read(text: str, address: tuple[str, int]) -> None:
+    assert parse_address(text) == address
+
+
+@pytest.mark.parametrize("text", ["a:b", "a:0", "a:65536", "a:1,b:2", "http://a:1", "a b:1", "::1", "a:-1"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="expected HOST:PORT, such as"):
+        parse_address(text)
 
 
 def test_helpers_tell_the_truth() -> None:

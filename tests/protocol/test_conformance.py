@@ -243,9 +243,9 @@ def test_positions_and_nodes_are_in_world_units(wire: Wire, host: FakeHost) -> N
         "pos_z": 8.0,
         "Qw": 1.0,
     }
-    wire.send(
-        {"msg_type": "set_position", "pos_x": "1e30", "pos_y": "0", "pos_z": "0"}, {"msg_type": "get_protocol_version"}
-    )
+    nowhere = {"msg_type": "set_position", "pos_x": "1e30", "pos_y": "0", "pos_z": "0"}
+    wire.send(nowhere, {**nowhere, "pos_x": "1", "Qw": "1e200"}, {**nowhere, "pos_x": "1", "Qw": "0"})
+    wire.send({"msg_type": "get_protocol_version"})
     wire.until("protocol_version")
     assert len([call for call in host.calls if call[0] == "position"]) == 1
 

@@ -12,12 +12,14 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar, cast
 
 from rl_training.errors import ConfigError, ProtocolError, SimulatorLost, SimulatorTimeout, did_you_mean
 from rl_training.protocol import messages as m
+from rl_training.protocol.deadlines import Deadlines, Wait
 from rl_training.protocol.framing import FrameDecoder, RawMessage, encode_bare
+from rl_training.protocol.scenes import scene_of
 from rl_training.protocol.telemetry import Telemetry, read_telemetry
 from rl_training.protocol.transport import DEFAULT_PORT, TcpTransport, Transport
 
@@ -26,20 +28,6 @@ logger = logging.getLogger(__name__)
 M = TypeVar("M")
 Dial = Callable[[float], Transport]  # a deadline → a connected transport; OSError while nobody answers
 
-# The Unity simulator does not say which scene is loaded, but no two have the same number of path nodes.
-NODES_OF_SCENE = {
-    "generated_road": 1000,
-    "generated_track": 108,
-    "warehouse": 173,
-    "sparkfun_avc": 502,
-    "mountain_track": 250,
-    "roboracingleague_1": 147,
-    "waveshare": 24,
-    "mini_monaco": 304,
-    "warren": 297,
-    "circuit_launch": 139,
-    "thunderhill": 2447,
-}
 _MENU, _UNTOLD = "", "?"
 _ECHO_TOLERANCE = 0.01  # of a control that telemetry repeats
 _ECHO_PATIENCE = 0.12  # [s], two frames at 20 Hz
@@ -49,29 +37,6 @@ _MOST_READS = 100
 _ASK_AGAIN_AFTER = 1.0
 _FIRST_BACKOFF, _LONGEST_BACKOFF = 0.05, 2.0
 _WORTH_A_WORD = 0.4  # a pause, after which the user is told what is waited for
-
-
-@dataclass(frozen=True)
-class Deadlines:
-    """Longest waits [s of wall time]."""
-
-    connect: float = 30.0
-    answer: float = 5.0  # to a question: protocol version, scene names, node position
-    scene: float = 60.0  # a scene and the car in it
-    frame: float = 5.0
-    reset: float = 10.0
-
-
-class _Wait:
-    """One wait: for what, since when, until when."""
-
-    def __init__(self, what: str, limit: float) -> None:
-        self.what = what
-        self._start = time.monotonic()
-        self.deadline = self._start + limit
-
-    def __str__(self) -> str:
-        return f"{time.monotonic() - self._start:.1f} s for {self.what}"
 
 
 class SimClient:
@@ -92,7 +57,8 @@ class SimClient:
         self.version = ""  # of the protocol, as the other end tells it
         self.server = ""  # what the other end calls itself; empty for the Unity simulator
         self.skipped = 0  # messages that could not be understood
-        self._name = f"{host}:{port}"
+        self._not_understood = ""  # why not, if the last one could not
+        self.name = f"{host}:{port}"
         self._dial: Dial = dial or (lambda deadline: TcpTransport.connect(host, port, deadline))
         self._transport: Transport | None = None
         self._decoder = FrameDecoder()
@@ -122,7 +88,8 @@ class SimClient:
         self._decoder = FrameDecoder()
         self._inbox.clear()
         self._scene = None
-        self._owed, self._sent, self._unechoed, self._passed_hit = 0, None, 0, "none"
+        self._owed, self._sent, self._unechoed = 0, None, 0
+        self._passed_hit, self._not_understood = "none", ""
         try:
             version = self._ask(m.GetProtocolVersion(extras=1), "its protocol version", m.ProtocolVersion)
         except SimulatorTimeout:
@@ -140,10 +107,10 @@ class SimClient:
             except OSError as error:
                 if pause >= _WORTH_A_WORD > pause / 2.0:
                     limit = self.deadlines.connect
-                    logger.warning("No simulator answers at %s yet; waiting for one, %g s at most.", self._name, limit)
+                    logger.warning("No simulator answers at %s yet; waiting for one, %g s at most.", self.name, limit)
                 if time.monotonic() + pause >= deadline:
                     raise SimulatorLost(
-                        f"No simulator answered at {self._name} within {self.deadlines.connect:g} s "
+                        f"No simulator answered at {self.name} within {self.deadlines.connect:g} s "
                         f"({error.strerror or error}). Start one there with 'donkey-rl sim', or correct host and port."
                     ) from error
             time.sleep(pause)
@@ -183,7 +150,7 @@ class SimClient:
 
     def load_scene(self, name: str) -> None:
         """Have the scene loaded and a car in it; another scene that is loaded is left first, for all its clients."""
-        wait = _Wait(f"scene '{name}' and a car in it", self.deadlines.scene)
+        wait = Wait(f"scene '{name}' and a car in it", self.deadlines.scene)
         self._scene = self._where(wait)
         if self._scene == name:
             return
@@ -191,7 +158,7 @@ class SimClient:
             self.exit_scene()
         offered = self._scene_names(wait)
         if name not in offered:
-            raise ConfigError(f"The simulator at {self._name} has no scene '{name}'.{did_you_mean(name, offered)}")
+            raise ConfigError(f"The simulator at {self.name} has no scene '{name}'.{did_you_mean(name, offered)}")
         self._inbox.clear()
         self._send(m.LoadScene(name))
         self._wait(wait, m.CarLoaded)
@@ -205,14 +172,14 @@ class SimClient:
 
     def scene_names(self) -> tuple[str, ...]:
         """Scenes the simulator offers; it tells only while it is in its menu."""
-        return self._scene_names(_Wait("its scene names", self.deadlines.answer))
+        return self._scene_names(Wait("its scene names", self.deadlines.answer))
 
     def where(self) -> str:
         """The loaded scene, "" in the menu, "?" when a scene is loaded and cannot be told."""
-        self._scene = self._where(_Wait("its first message", self.deadlines.scene))
+        self._scene = self._where(Wait("its first message", self.deadlines.scene))
         return self._scene
 
-    def _where(self, wait: _Wait) -> str:
+    def _where(self, wait: Wait) -> str:
         if self._scene is not None:
             return self._scene
         first = self._wait(wait, m.SceneSelectionReady, m.CarLoaded, Telemetry)
@@ -223,9 +190,9 @@ class SimClient:
                 return first.scene_name or _UNTOLD
             first = self._wait(wait, Telemetry)
         assert isinstance(first, Telemetry), "one of the three"
-        return next((scene for scene, nodes in NODES_OF_SCENE.items() if nodes == first.total_nodes), _UNTOLD)
+        return scene_of(first.total_nodes) or _UNTOLD
 
-    def _scene_names(self, wait: _Wait) -> tuple[str, ...]:
+    def _scene_names(self, wait: Wait) -> tuple[str, ...]:
         """Asked again from time to time: the Unity simulator loses what arrives while it changes scenes."""
         while True:
             self._send(m.GetSceneNames())
@@ -264,11 +231,11 @@ class SimClient:
             frame = self.wait_frame()
         else:
             self.send_control(0.0, 0.0, 1.0)
-            wait = _Wait("a frame of the car standing at its start", self.deadlines.reset)
+            wait = Wait("a frame of the car standing at its start", self.deadlines.reset)
             self._wait(wait, Telemetry)  # may have been drawn before the reset took effect; the next one was not
             frame = self._wait(wait, Telemetry)
             while frame.speed >= _STANDS_STILL:
-                frame = self._wait(wait, Telemetry)
+                frame = self._next_frame(frame, wait)
         self._sent, self._passed_hit = None, "none"
         self.crossings.clear()
         return replace(frame, hit="none")  # what was touched before the reset is of the episode before
@@ -296,22 +263,27 @@ class SimClient:
 
     def wait_frame(self) -> Telemetry:
         """The first frame newer than the last control."""
-        wait = _Wait("a frame", self.deadlines.frame)
+        wait = Wait("a frame", self.deadlines.frame)
         frame = self._wait(wait, Telemetry)
         if self.lockstep:
             while self._owed > 0 or any(isinstance(message, Telemetry) for message in self._inbox):
-                self._pass_over(frame)  # it answered a control whose frame nobody waited for
-                frame = self._wait(wait, Telemetry)
+                frame = self._next_frame(frame, wait)  # it answered a control whose frame nobody waited for
         elif not self._echoes(frame):
             # On its way when the control was sent. Not waited for long: some releases echo other values.
             patience = time.monotonic() + _ECHO_PATIENCE
             while not self._echoes(frame) and time.monotonic() < patience:
-                self._pass_over(frame)
-                frame = self._wait(wait, Telemetry)
+                frame = self._next_frame(frame, wait)
             self._unechoed = 0 if self._echoes(frame) else self._unechoed + 1
         self._sent = None
         passed_hit, self._passed_hit = self._passed_hit, "none"
         return replace(frame, hit=passed_hit) if frame.hit == "none" and passed_hit != "none" else frame
+
+    def _next_frame(self, frame: Telemetry, wait: Wait) -> Telemetry:
+        """Instead of this one. Frames may come faster than they are read: the deadline holds all the same."""
+        self._pass_over(frame)
+        if wait.is_over:
+            raise self._in_vain(wait)
+        return self._wait(wait, Telemetry)
 
     def _pass_over(self, frame: Telemetry) -> None:
         """A frame nobody will see; a hit is told only once, so the next frame tells it instead."""
@@ -328,7 +300,7 @@ class SimClient:
 
     def _ask(self, question: m.Message, what: str, answer: type[M]) -> M:
         self._send(question)
-        return self._wait(_Wait(what, self.deadlines.answer), answer)
+        return self._wait(Wait(what, self.deadlines.answer), answer)
 
     def _send(self, *messages: m.Message) -> None:
         data = b"".join(encode_bare(m.write_command(message)) for message in messages)
@@ -340,25 +312,32 @@ class SimClient:
 
     def _connected(self) -> Transport:
         if self._transport is None:
-            raise SimulatorLost(f"There is no connection to the simulator at {self._name}: connect() first.")
+            raise SimulatorLost(f"There is no connection to the simulator at {self.name}: connect() first.")
         return self._transport
 
-    def _wait(self, wait: _Wait, *kinds: type[M], deadline: float | None = None) -> M:
+    def _wait(self, wait: Wait, *kinds: type[M], deadline: float | None = None) -> M:
         """Take the oldest message of these kinds; the others stay where they are."""
+        limit = wait.deadline if deadline is None else deadline
         looked_at = 0
+        late = False
         while True:
             for index in range(looked_at, len(self._inbox)):
                 message = self._inbox[index]
                 if isinstance(message, kinds):
                     del self._inbox[index]
                     return cast(M, message)
+            if late:
+                raise self._in_vain(wait)
             looked_at = len(self._inbox)
-            if not self._receive(wait.deadline if deadline is None else deadline, wait):
-                raise SimulatorTimeout(
-                    f"Waited {wait} from the simulator at {self._name}, in vain. Is it busy, paused or in its menu?"
-                )
+            late = time.monotonic() >= limit  # a flood of other messages does not put the deadline off
+            late = not self._receive(limit, wait) or late
 
-    def _receive(self, deadline: float, wait: _Wait | None = None) -> bool:
+    def _in_vain(self, wait: Wait) -> SimulatorTimeout:
+        unusable = f"What it sends cannot be used: {self._not_understood}"
+        why = unusable if self._not_understood else "Is it busy, paused or in its menu?"
+        return SimulatorTimeout(f"Waited {wait} from the simulator at {self.name}, in vain. {why}")
+
+    def _receive(self, deadline: float, wait: Wait | None = None) -> bool:
         """Read what arrives by the deadline into the inbox; False when nothing did."""
         try:
             data = self._connected().receive(deadline)
@@ -376,9 +355,11 @@ class SimClient:
             self._owed -= 1
         try:
             message = read_telemetry(raw) if is_telemetry else m.read_message(raw, m.EVENTS)
-        except ProtocolError:
+        except ProtocolError as error:
             self.skipped += 1
+            self._not_understood = str(error)
             return
+        self._not_understood = ""
         if isinstance(message, m.StartLineCrossed):
             self.crossings.append(message)
         elif not isinstance(message, m.Unknown):

@@ -135,11 +135,9 @@ class SimServer:
             self._next_tick = max(self._next_tick + period, now - _MOST_BEHIND)
 
     def _accept(self) -> None:
-        try:
+        with contextlib.suppress(OSError):  # gone already, or no free file descriptor: the next one may fare better
             connection, peer = self._listener.accept()
-        except OSError:
-            return  # gone before it was taken, or no free file descriptor: the next one may fare better
-        self._welcome(connection, f"{peer[0]}:{peer[1]}", peer[0])
+            self._welcome(connection, f"{peer[0]}:{peer[1]}", peer[0])
 
     def _welcome(self, connection: socket.socket, name: str, peer_host: str) -> None:
         connection.setblocking(False)

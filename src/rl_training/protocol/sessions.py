@@ -343,8 +343,8 @@ class SimEngine:
     def _set_position(self, session: Session, message: m.SetPosition) -> None:
         if max(abs(message.pos_x), abs(message.pos_y), abs(message.pos_z)) > WORLD_EDGE:
             raise ProtocolError(f"A position lies within {WORLD_EDGE:g} u of the middle of the world.")
-        if math.hypot(message.qx, message.qy, message.qz, message.qw) < 1e-6:
-            raise ProtocolError("A rotation of length 0 points nowhere.")
+        if not 1e-6 < math.hypot(message.qx, message.qy, message.qz, message.qw) < 1e6:
+            raise ProtocolError("A rotation is a quaternion of length 1, or not far from it.")
         self._host.set_position(_car_of(session), message)
 
     def _node_position(self, session: Session, message: m.GetNodePosition) -> None:

@@ -7,6 +7,7 @@ deadline in the past. A connection that is closed raises `SimulatorLost` from wh
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import time
 from typing import Protocol
@@ -15,6 +16,7 @@ from rl_training.errors import ConfigError, SimulatorLost, SimulatorTimeout
 
 DEFAULT_PORT = 9091
 _CHUNK = 256 * 1024
+_ADDRESS = re.compile(r"([^\s:/,]*):?([^\s:/,]*)")
 
 
 class Transport(Protocol):
@@ -33,7 +35,8 @@ class Transport(Protocol):
 
 def parse_address(text: str) -> tuple[str, int]:
     """("127.0.0.1", 9091) from "127.0.0.1:9091"; the port may be left out, and so may the host."""
-    host, _, port = text.strip().rpartition(":") if ":" in text else (text.strip(), "", "")
+    match = _ADDRESS.fullmatch(text.strip())
+    host, port = match.groups() if match else ("", "none")
     if port and not (port.isdecimal() and 0 < int(port) < 65536):
         raise ConfigError(f"'{text}' is not the address of a simulator; expected HOST:PORT, such as 127.0.0.1:9091.")
     return host or "127.0.0.1", int(port or DEFAULT_PORT)
