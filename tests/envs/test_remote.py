@@ -9,6 +9,7 @@ import stat
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from rl_training.envs.remote import RemoteSimulator, configs_of
 from rl_training.envs.wire import LapCounter
 from rl_training.errors import ConfigError, SimulatorLost
 from rl_training.protocol import messages as m
-from rl_training.protocol.client import Deadlines
+from rl_training.protocol.deadlines import Deadlines
 from rl_training.protocol.telemetry import Telemetry
 from tests.protocol.fake_host import FakeHost, eventually, running
 from tests.protocol.proxy import nothing, plain, proxied
@@ -151,6 +152,20 @@ def test_a_grey_observation_is_cut_from_the_colour_frame() -> None:
         env = env_at(server.address, cam_resolution=(30, 40, 1))
         assert env.reset()[0].shape == env.observation_space.shape == (30, 40, 1)
         env.close()
+
+
+def test_a_simulator_that_hides_the_road_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    class Racing(FakeHost):
+        def telemetry(self, car: int) -> Telemetry:
+            return replace(super().telemetry(car), cte=None, pos_x=None, pos_y=None, pos_z=None)
+
+    with running(Racing(), lockstep=True) as server:
+        env = env_at(server.address)
+        for _ in range(2):
+            env.reset()
+        assert env.step(ACTION)[4]["cte"] == 0.0
+        env.close()
+    assert caplog.text.count("sends no cte") == 1
 
 
 def test_laps_are_counted_from_start_lines_where_nothing_else_is_told() -> None:

@@ -7,6 +7,7 @@ configuration back. In real time the car is braked when the learner stays away, 
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -22,9 +23,12 @@ from rl_training.envs.spec import ObservationSpec
 from rl_training.envs.wire import LapCounter, frame_of_telemetry
 from rl_training.errors import ConfigError, SimulatorError, SimulatorLost
 from rl_training.protocol import messages as m
-from rl_training.protocol.client import Deadlines, Dial, SimClient
+from rl_training.protocol.client import Dial, SimClient
+from rl_training.protocol.deadlines import Deadlines
 from rl_training.protocol.telemetry import Telemetry
 from rl_training.protocol.transport import DEFAULT_PORT
+
+logger = logging.getLogger(__name__)
 
 _RESET_ATTEMPTS = 3
 _AWAY = 0.25  # [s] without a step after which the car is braked, five frames
@@ -49,6 +53,7 @@ class RemoteSimulator:
         self._configs = configs_of(conf)
         self._laps = LapCounter()
         self._process = SimulatorProcess(conf.exe_path, port, conf.headless) if conf.exe_path else None
+        self._warned = False
         self._lock = threading.Lock()
         self._brake = _BrakeWhileAway(self)
 
@@ -56,9 +61,20 @@ class RemoteSimulator:
         """Begin an episode, on a new connection if the old one is gone; SimulatorLost when that does not help."""
         with self._lock:
             telemetry = self._begin_at_last(rng, bool(options.get("reseeded", False)))
+            self._warn_of_what_is_missing(telemetry)
             self._laps = LapCounter()
             self._brake.start_watching()
             return self._frame(telemetry)
+
+    def _warn_of_what_is_missing(self, telemetry: Telemetry) -> None:
+        """Once: without cte a car far from the road is rewarded as if it were in its middle, and drives on for ever."""
+        if telemetry.cte is None and not self._warned:
+            self._warned = True
+            logger.warning(
+                "The simulator at %s sends no cte: rewards and ends of episodes cannot see the road. "
+                "Turn its extended telemetry on.",
+                self.client.name,
+            )
 
     def _begin_at_last(self, rng: np.random.Generator, reseeded: bool) -> Telemetry:
         """Try again while there is time: a simulator that is being restarted refuses, accepts and hangs up at will."""
