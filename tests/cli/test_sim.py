@@ -6,6 +6,7 @@ import http.server
 import json
 import signal
 import socket
+import socketserver
 import subprocess
 import sys
 import threading
@@ -125,6 +126,47 @@ def test_the_doctor_knows_another_program_on_the_port(capsys: pytest.CaptureFixt
         web.shutdown()
         thread.join()
     assert "Another program has this port: it says" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("greeting", [b"SSH-2.0-Example\r\n", b""])
+def test_the_doctor_knows_a_program_that_hangs_up(greeting: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    """It does listen: no word of firewalls."""
+
+    class Rude(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.sendall(greeting)
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Rude) as rude:
+        thread = threading.Thread(target=rude.serve_forever)
+        thread.start()
+        assert main(["doctor", "--sim", f"127.0.0.1:{rude.server_address[1]}", "--timeout", "1"]) == 1
+        rude.shutdown()
+        thread.join()
+    out = " ".join(capsys.readouterr().out.split())
+    assert "firewall" not in out
+    assert ("it says 'SSH-2.0-Example'" if greeting else "It hung up. Is there room for one more car") in out
+
+
+def test_the_doctor_examines_several_and_says_of_which_it_speaks(capsys: pytest.CaptureFixture[str]) -> None:
+    with running(lockstep=True) as server, socket.create_server(("127.0.0.1", 0)) as listener:
+        addresses = ["{}:{}".format(*server.address), "{}:{}".format(*listener.getsockname())]
+        assert main(["doctor", "--sim", ",".join(addresses), "--timeout", "0.3", "--json"]) == 1
+    findings = json.loads(capsys.readouterr().out)
+    assert {finding["sim"] for finding in findings if finding["state"] == "BAD"} == {addresses[1]}
+    assert {finding["sim"] for finding in findings} == set(addresses)
+
+
+@pytest.mark.parametrize("timeout", ["nan", "-1", "0", "inf"])
+def test_the_doctor_needs_a_time_that_can_be_waited(timeout: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--timeout", timeout]) == 2
+    assert "expected seconds above 0" in capsys.readouterr().err
+
+
+def test_the_doctor_names_a_scene_that_is_not_offered() -> None:
+    with running(lockstep=True) as server:
+        findings = {finding.what: finding for finding in doctor.examine(*server.address, "warehose", 2.0)}
+    assert findings["scene"].state == doctor.POOR
+    assert "no scene 'warehose'. Did you mean 'warehouse'" in findings["scene"].advice
 
 
 def test_the_doctor_names_a_simulator_that_stops_and_scenes_it_lacks() -> None:

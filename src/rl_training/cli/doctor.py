@@ -10,24 +10,35 @@ import argparse
 import contextlib
 import itertools
 import json
+import math
 import socket
 import statistics
 import textwrap
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
-from rl_training.errors import SimulatorError, SimulatorTimeout
-from rl_training.protocol.client import NODES_OF_SCENE, Deadlines, SimClient
+from rl_training.errors import SimulatorError, SimulatorTimeout, UsageError, did_you_mean
+from rl_training.protocol.client import SimClient
+from rl_training.protocol.deadlines import Deadlines
+from rl_training.protocol.scenes import NODES_OF_SCENE
 from rl_training.protocol.telemetry import Telemetry
 from rl_training.protocol.transport import parse_address
 
 EXAMPLES = """examples:
   donkey-rl doctor --sim 127.0.0.1:9091
+  donkey-rl doctor --sim 127.0.0.1:9091,127.0.0.1:9093
   donkey-rl doctor --sim 192.168.0.7:9091 --track warehouse --json"""
 
 FRAMES = 40  # two seconds at 20 Hz
 SLOW_RATE, SLOW_ANSWER = 18.0, 0.05  # [1/s], [s]
 GOOD, POOR, BAD = "good", "poor", "BAD"
+
+NOBODY = "Is it running, on this host and port, and is no firewall between? A Unity one needs --host 0.0.0.0."
+ENDED = "It hung up. Is there room for one more car, does its own log say why, or is it no simulator at all?"
+SILENT = (
+    "It hangs, or is no simulator. Restart it; a Unity one also stops while its window asks something. "
+    "A very slow one may need a longer --timeout."
+)
 
 
 @dataclass
@@ -38,11 +49,17 @@ class Finding:
     state: str
     value: str
     advice: str = ""
+    sim: str = ""  # the simulator it is about
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `donkey-rl doctor`."""
-    parser.add_argument("--sim", default="127.0.0.1:9091", metavar="HOST:PORT", help="the simulator (127.0.0.1:9091)")
+    parser.add_argument(
+        "--sim",
+        default="127.0.0.1:9091",
+        metavar="HOST:PORT[,HOST:PORT...]",
+        help="the simulator, or several (127.0.0.1:9091)",
+    )
     parser.add_argument("--track", default="generated_track", help="scene to load when it is in its menu")
     parser.add_argument("--timeout", type=float, default=10.0, help="longest wait for an answer [s] (10)")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
@@ -50,15 +67,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Examine and report; exit code 1 when something is bad."""
-    host, port = parse_address(args.sim)
-    findings = examine(host, port, args.track, args.timeout)
+    if not 0.0 < args.timeout < math.inf:
+        raise UsageError(f"--timeout is {args.timeout}; expected seconds above 0, such as 10.")
+    everything = []
+    for host, port in [parse_address(text) for text in args.sim.split(",")]:
+        findings = examine(host, port, args.track, args.timeout)
+        everything += findings
+        if not args.json:
+            print(f"Simulator at {host}:{port}")
+            for finding in findings:
+                _print(finding)
     if args.json:
-        print(json.dumps([asdict(finding) for finding in findings], indent=2))
-    else:
-        print(f"Simulator at {host}:{port}")
-        for finding in findings:
-            _print(finding)
-    return 1 if any(finding.state == BAD for finding in findings) else 0
+        print(json.dumps([asdict(finding) for finding in everything], indent=2))
+    return 1 if any(finding.state == BAD for finding in everything) else 0
 
 
 def _print(finding: Finding) -> None:
@@ -80,37 +101,38 @@ def examine(host: str, port: int, track: str, timeout: float) -> list[Finding]:
         _examine_frames(client, findings)
         if was_in_menu:
             client.exit_scene()
-    except SimulatorTimeout as error:
-        if not findings:
-            findings.append(Finding("reachable", GOOD, "somebody listens there"))
-        client.close()  # some programs serve one client at a time
-        findings.append(Finding("fault", BAD, str(error), _advice_on_silence(host, port)))
     except SimulatorError as error:
-        findings.append(Finding("fault", BAD, str(error), _advice_on_loss(findings)))
+        client.close()  # some programs serve one client at a time
+        advice = _advice(error, host, port, findings)
+        if not findings and advice != NOBODY:
+            findings.append(Finding("reachable", GOOD, "somebody listens there"))
+        findings.append(Finding("fault", BAD, str(error), advice))
     finally:
         client.close()
-    return findings
+    return [replace(finding, sim=f"{host}:{port}") for finding in findings]
 
 
-def _advice_on_loss(findings: list[Finding]) -> str:
-    if not findings:
-        return "Is it running, on this host and port, and is no firewall between? A Unity one needs --host 0.0.0.0."
-    return "It hung up. Is there room for one more car, and does its own log say why it ended?"
-
-
-def _advice_on_silence(host: str, port: int) -> str:
-    """Who listens but does not answer? A line of nonsense makes most programs speak that are no simulators."""
-    said = b""
-    with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=1.0) as connection:
-        connection.sendall(b"?\r\n\r\n")
-        said = connection.recv(60)
+def _advice(error: SimulatorError, host: str, port: int, findings: list[Finding]) -> str:
+    """What to do about a simulator that was not found, says nothing or hung up."""
+    said = _words_of(host, port)
+    if said is None:
+        return NOBODY if not findings else ENDED
     if said and not said.lstrip().startswith(b"{"):
         first = said.splitlines()[0].decode("ascii", "replace")[:40]
         return f"Another program has this port: it says {first!r}. Correct host and port."
-    return (
-        "It hangs, or is no simulator. Restart it; a Unity one also stops while its window asks something. "
-        "A very slow one may need a longer --timeout."
-    )
+    return SILENT if isinstance(error, SimulatorTimeout) else ENDED
+
+
+def _words_of(host: str, port: int) -> bytes | None:
+    """What whoever listens there says; None: nobody does. A line of nonsense makes programs speak that wait for one."""
+    try:
+        connection = socket.create_connection((host, port), timeout=1.0)
+    except OSError:
+        return None
+    with connection, contextlib.suppress(OSError):
+        connection.sendall(b"?\r\n\r\n")
+        return connection.recv(60)
+    return b""
 
 
 def _examine_connection(client: SimClient, findings: list[Finding]) -> None:
@@ -140,10 +162,13 @@ def _examine_scene(client: SimClient, track: str, findings: list[Finding]) -> bo
     missing = [name for name in NODES_OF_SCENE if name not in names]
     advice = f"Envs of {', '.join(missing)} cannot run on it." if missing else ""
     findings.append(Finding("scenes", POOR if missing else GOOD, f"{len(names)}: {', '.join(names)}", advice))
-    scene = track if track in names else names[0]
+    scene, advice = track, ""
+    if track not in names:
+        scene, advice = names[0], f"It has no scene '{track}'.{did_you_mean(track, names)}"
     start = time.monotonic()
     client.load_scene(scene)
-    findings.append(Finding("scene", GOOD, f"{scene} loaded in {time.monotonic() - start:.1f} s"))
+    loaded = f"{scene} loaded in {time.monotonic() - start:.1f} s"
+    findings.append(Finding("scene", POOR if advice else GOOD, loaded, advice))
     return True
 
 
