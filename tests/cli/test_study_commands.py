@@ -34,7 +34,7 @@ def study(tmp_path: Path) -> Study:
     params = {"agent": "ppo", "learning_rate": 1e-3, "timesteps": 5000}
     ledger.append(Record(1, "t", params, "ok", 50.0, 2.0, "models/trial-0001/model.zip", True, 12.5, verdict="keep"))
     ledger.append(Record(2, "t", params, "timeout", reason="it took longer than 360 s"))
-    ledger.append(Record(3, "t", {**params, "learning_rate": 2e-3}, "ok", 80.0, 1.0))
+    ledger.append(Record(3, "t", {**params, "learning_rate": 2e-3}, "ok", 80.0, 1.0, extra={"mean_laps": 1.5}))
     model = study.root / "model.zip"
     model.write_bytes(b"weights")
     ChampionTracker(study.champion).update_if_better(50.0, params, model, trial=1, verdict="keep")
@@ -46,6 +46,7 @@ def test_results_are_sorted_and_exported(study: Study, capsys: pytest.CaptureFix
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [row["trial"] for row in rows] == ["3", "1", "2"]
     assert rows[0]["params.learning_rate"] == "0.002"
+    assert [row["extra.mean_laps"] for row in rows] == ["1.5", "", ""]
     assert rows[2]["mean_reward"] == ""
     assert main(["results", "--study", str(study.root), "--json", "--sort", "status"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -111,6 +112,8 @@ def test_a_damaged_champion_is_not_shown(study: Study, capsys: pytest.CaptureFix
         (["results", "--study", ".", "--limit", "-1"], "--limit is -1"),
         (["autoresearch", "--agent", "pqo"], "pqo"),
         (["sweep", "--grid", "learning_rate"], "is no axis of a grid"),
+        (["sweep", "--agent", "dqn", "--grid", "n_steer=3,abc"], "n_steer cannot be 'abc'"),
+        (["sweep", "--grid", "n_steer=3,5"], "--grid n_steer changes nothing in a training of ppo"),
     ],
 )
 def test_usage_errors_are_one_sentence(

@@ -382,7 +382,5 @@ def _trials(count: int) -> str:
 
 def _duration_of(folder: Path) -> float:
     """How long a trial of a dead controller took, by the times of its files."""
-    try:
-        return max(0.0, (folder / "result.json").stat().st_mtime - (folder / "task.json").stat().st_mtime)
-    except OSError:
-        return 0.0
+    times = [path.stat().st_mtime for path in folder.iterdir() if path.is_file()]
+    return max(times, default=0.0) - min(times, default=0.0)

@@ -111,10 +111,15 @@ def _key(sort: str, record: Record) -> tuple[float | str, ...]:
 
 def _write_csv(rows: list[tuple[str, Record]]) -> None:
     names = list(dict.fromkeys(name for _, record in rows for name in record.params))
-    columns = ("trial", "timestamp", "run_status", "mean_reward", "std_reward", "elapsed_sec", "champion", "verdict",
-               "retest_of", "fresh_reward", "seed", "env_set", "reward_version", "model_path", "reason")  # fmt: skip
+    extras = list(dict.fromkeys(name for _, record in rows for name in record.extra))
+    columns = (
+        "trial", "timestamp", "run_status", "mean_reward", "std_reward", "elapsed_sec", "champion", "verdict", "retest_of",
+        "fresh_reward", "own_fresh_reward", "continues", "interrupted", "seed", "env_set", "reward_version", "model_path",
+        "reason",
+    )  # fmt: skip
     writer = csv.writer(sys.stdout)
-    writer.writerow(["origin", *columns, *(f"params.{name}" for name in names)])
+    writer.writerow(["origin", *columns, *(f"params.{name}" for name in names), *(f"extra.{name}" for name in extras)])
     for origin, record in rows:
         own = [getattr(record, column) for column in columns]
-        writer.writerow([origin, *own, *(record.params.get(name) for name in names)])
+        settings, told = (record.params.get(name) for name in names), (record.extra.get(name) for name in extras)
+        writer.writerow([origin, *own, *settings, *told])

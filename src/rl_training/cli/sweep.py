@@ -6,10 +6,13 @@ The results go to clean_sweep_results.jsonl of the study; `donkey-rl autoresearc
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rl_training.cli.autoresearch import add_loop_arguments, check_flags, run_loop, trials_of
 from rl_training.errors import UsageError
+
+if TYPE_CHECKING:
+    from rl_training.autoresearch.training import TrainingTrials
 
 EXAMPLES = """examples:
   donkey-rl sweep --agent dqn
@@ -34,11 +37,25 @@ def run(args: argparse.Namespace) -> int:
     check_flags(args)
     trials = trials_of(args)
     axes = dict(map(_axis, args.grid)) or GRIDS.get(trials.base.algo, DEFAULT_GRID)
+    for name, values in axes.items():
+        _check_axis(trials, name, values)
     fixed = dict(trials.fixed)
     if "timesteps" not in axes:
         fixed["timesteps"] = trials.base.total_timesteps
     grid = Grid(axes, fixed)
     return run_loop(args, trials, grid, trials_cap=len(grid.points), guard=False, sweep=True)
+
+
+def _check_axis(trials: TrainingTrials, name: str, values: list[Any]) -> None:
+    """UsageError for values that no training can have, or that all train the same."""
+    configs = []
+    for value in values:
+        try:
+            configs.append(trials.config({name: value}, trials.base.seed).to_dict())
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"{name} cannot be '{value}'; give --grid numbers as --help shows them.") from error
+    if len(values) > 1 and all(config == configs[0] for config in configs):
+        raise UsageError(f"--grid {name} changes nothing in a training of {trials.base.algo}; leave it out.")
 
 
 def _axis(text: str) -> tuple[str, list[Any]]:
