@@ -25,4 +25,10 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
         found = compare_paired(list(rng.normal(1.0, 2.0, 30)), [0.0] * 30)
         covered += found.low <= 1.0 <= found.high
     assert 85 <= covered <= 100
-    assert "No difference" in compare_paired([1.0, -1.0, 0.5], [0.0] * 3).sentence
+    assert "No difference" in compare_paired([1.0, -1.0, 0.5, -0.5, 0.2], [0.0] * 5).sentence
+
+
+def test_a_few_seeds_prove_nothing_even_if_they_agree() -> None:
+    assert compare_paired([5.0, 6.0, 5.5, 5.0], [1.0, 2.0, 1.0, 1.5]).sentence.startswith("4 seeds are too few to tell")
+    assert compare_paired([5.0], [1.0]).sentence.startswith("1 seed is too few to tell: +4.00")
+    assert "better" in compare_paired([5.0, 6.0, 5.5, 5.0, 4.0], [1.0, 2.0, 1.0, 1.5, 3.0]).sentence

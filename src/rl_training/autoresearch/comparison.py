@@ -2,7 +2,8 @@
 
 Symbols
     d (n,)     reward of the first less that of the second, one for each seed
-    interval   the middle 95 % of the means of d resampled with replacement: a paired bootstrap
+    interval   the middle 95 % of the means of d resampled with replacement: a paired bootstrap. Of few seeds that all
+               agree it never holds 0, by luck alone on every second comparison of two: so it takes some to say "better"
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 RESAMPLES = 10_000
+ENOUGH = 5  # seeds
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,9 @@ class Comparison:
     def sentence(self) -> str:
         """What follows."""
         figures = f"{self.difference:+.2f}, 95 % between {self.low:+.2f} and {self.high:+.2f}"
+        if self.seeds < ENOUGH:
+            few = f"{self.seeds} seeds are" if self.seeds > 1 else "1 seed is"
+            return f"{few} too few to tell: {figures}, ahead on {self.wins}; take {ENOUGH} or more."
         if self.low > 0.0:
             return f"The champion is better: {figures}, ahead on {self.wins} of {self.seeds} seeds."
         if self.high < 0.0:

@@ -1,7 +1,7 @@
 """The research loop: fold → suggest → start → wait → record → champion → log → publish, until it has converged.
 
 It may die at any point. All it knows is folded from the ledgers and the run folders at each turn. They are written in
-this order: `task.json` before a trial starts, `result.json` as its last act, then the ledger's line, then the
+this order: `task.json` before a trial starts, `result.json` when it is over, then the ledger's line, then the
 champion's folder. At the next start a run folder without a ledger line is recorded from what is in it, after its
 process, should there still be one, is ended; and the champion's folder is made to show whom the ledger names.
 """

@@ -113,9 +113,9 @@ def _write_csv(rows: list[tuple[str, Record]]) -> None:
     names = list(dict.fromkeys(name for _, record in rows for name in record.params))
     extras = list(dict.fromkeys(name for _, record in rows for name in record.extra))
     columns = (
-        "trial", "timestamp", "run_status", "mean_reward", "std_reward", "elapsed_sec", "champion", "verdict", "retest_of",
-        "fresh_reward", "own_fresh_reward", "continues", "interrupted", "seed", "env_set", "reward_version", "model_path",
-        "reason",
+        "trial", "timestamp", "run_status", "mean_reward", "std_reward", "elapsed_sec", "champion", "verdict",
+        "retest_of", "fresh_reward", "own_fresh_reward", "continues", "interrupted", "seed", "env_set",
+        "reward_version", "model_path", "reason",
     )  # fmt: skip
     writer = csv.writer(sys.stdout)
     writer.writerow(["origin", *columns, *(f"params.{name}" for name in names), *(f"extra.{name}" for name in extras)])
