@@ -42,13 +42,12 @@ def scan_points(world: World, car: int, lidar: LidarConfig) -> list[Mapping[str,
     scan(
         world.bank, int(world.slots[arena]), world.state[car], world.state[world.rows(arena)], world.params, lidar, out
     )
+    levels, rays = np.nonzero(out >= 0.0)
+    around = (rays * lidar.deg_per_sweep_inc).tolist()
+    up = (levels * lidar.deg_ang_delta + 0.0).tolist()
     return [
-        {
-            "d": round(float(out[level, k]), 2),
-            "rx": k * lidar.deg_per_sweep_inc,
-            "ry": level * lidar.deg_ang_delta + 0.0,
-        }
-        for level, k in np.argwhere(out >= 0.0)
+        {"d": round(distance, 2), "rx": rx, "ry": ry}
+        for distance, rx, ry in zip(out[levels, rays].tolist(), around, up, strict=True)
     ]
 
 

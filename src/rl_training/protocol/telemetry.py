@@ -10,7 +10,7 @@ import binascii
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from rl_training.errors import ProtocolError
 from rl_training.protocol import images
@@ -21,8 +21,7 @@ from rl_training.protocol.messages import read_integer, read_number, read_text
 UNITS_PER_METRE = 8.0
 
 
-@dataclass(frozen=True)
-class LidarPoint:
+class LidarPoint(NamedTuple):
     """One ray that met something: distance [u], degrees clockwise from the nose, degrees above the level."""
 
     d: float
