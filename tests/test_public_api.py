@@ -81,6 +81,9 @@ def test_a_foreign_model_needs_trust_and_a_config(tmp_path: Path) -> None:
     [
         ("ppo", {"algo_kwargs": {"n_step": 5}}, r"no argument 'n_step'\. Did you mean 'n_steps'\?", ConfigError),
         ("drq", {"algo_kwargs": {"taus": 5}}, r"no argument 'taus'\. Did you mean 'tau'\?", ConfigError),
+        ("drq", {"algo_kwargs": {"views": 0}}, "views is 0, next_views 1 and shift 4; expected 1", ConfigError),
+        ("drqv2", {"algo_kwargs": {"noise": 3}}, "noise is 3 and shift 4; expected three numbers", ConfigError),
+        ("drqv2", {"algo_kwargs": {"noise": [1, -1, 5]}}, "expected three numbers", ConfigError),
         ("ppo", {"algo_kwargs": {"seed": 5}}, "is set from the config's own 'seed'", ConfigError),
         ("ppo", {"policy": "CompactCnn"}, r"PPO has no policy 'CompactCnn'\. Did you mean", ConfigError),
         ("ppo", {"algo_kwargs": {"learning_rate": {"lin": [1, 0]}}}, r"\{linear: \[first, last\]\}", ConfigError),

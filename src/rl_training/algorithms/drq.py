@@ -14,6 +14,7 @@ from rl_training.algorithms.image_policies import DrQPolicy
 from rl_training.algorithms.replay import ImageReplayBuffer
 from rl_training.algorithms.replay_phase import descend, replay_phase
 from rl_training.algorithms.spaces import checked_env
+from rl_training.errors import ConfigError
 from rl_training.losses.drq import drq_loss, temperature_loss
 from rl_training.models.augmentation import random_shift
 from rl_training.models.precision import encoder_dtype
@@ -52,6 +53,10 @@ class DrQ(SAC):
         precision: str = "auto",
         **kwargs: Any,
     ) -> None:
+        if min(views, next_views) < 1 or shift < 0:
+            raise ConfigError(
+                f"views is {views}, next_views {next_views} and shift {shift}; expected 1, 1 and 0 or more of each."
+            )
         self.views, self.next_views, self.shift = views, next_views, shift
         self.precision = precision
         super().__init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -13,6 +14,7 @@ from rl_training.algorithms.image_policies import DrQv2Policy
 from rl_training.algorithms.replay import ImageReplayBuffer
 from rl_training.algorithms.replay_phase import descend, replay_phase
 from rl_training.algorithms.spaces import checked_env
+from rl_training.errors import ConfigError
 from rl_training.losses.drqv2 import drqv2_loss
 from rl_training.models.augmentation import random_shift_bilinear
 from rl_training.models.precision import encoder_dtype
@@ -53,6 +55,10 @@ class DrQv2(OffPolicyAlgorithm):
         _init_setup_model: bool = True,
         **kwargs: Any,
     ) -> None:
+        if not isinstance(noise, Sequence) or len(noise) != 3 or min(*noise, shift) < 0:
+            raise ConfigError(
+                f"noise is {noise} and shift {shift}; expected three numbers such as [1.0, 0.1, 100000], and 0 or more."
+            )
         self.noise, self.noise_clip, self.shift = noise, noise_clip, shift
         self.precision = precision
         super().__init__(
@@ -88,7 +94,7 @@ class DrQv2(OffPolicyAlgorithm):
     def exploration_std(self) -> float:
         """The deviation of the noise at this point of training."""
         first, last, steps = self.noise
-        return first + (last - first) * min(1.0, self.num_timesteps / steps)
+        return first + (last - first) * min(1.0, self.num_timesteps / max(steps, 1))
 
     def _on_step(self) -> None:
         self.policy.exploration_std.fill_(self.exploration_std())

@@ -62,6 +62,9 @@ def drq_loss(
 
 
 def temperature_loss(log_alpha: Tensor, log_prob: Tensor, target_entropy: float) -> Tensor:
-    """−E[log α · (log π + H̄)], equation (18) of arXiv:1812.05905: α grows while the entropy is below its target H̄."""
+    """−E[log α · (log π + H̄)]: α grows while the entropy is below its target H̄.
+
+    Equation (18) of arXiv:1812.05905 with log α for α, whose gradient has the same sign and which keeps α positive.
+    """
     assert log_prob.dim() == 1, f"expected (B,), got {tuple(log_prob.shape)}"
     return -(log_alpha * (log_prob.detach() + target_entropy)).mean()

@@ -91,7 +91,7 @@ def _argument(name: str, value: Any) -> Any:
         if len(value) != 1 or word not in SCHEDULES or not isinstance(bounds, list) or len(bounds) != 2:
             raise ConfigError(f"algo_kwargs.{name} is {value}; expected a number or {{linear: [first, last]}}.")
         return Linear(float(bounds[0]), float(bounds[1]))
-    if name == "noise" or (name == "train_freq" and isinstance(value, list)):
+    if name in ("noise", "train_freq") and isinstance(value, list):
         return tuple(value)
     return dict(value) if isinstance(value, Mapping) else value
 
