@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import logging
 import math
 import os
 import signal
@@ -57,6 +58,7 @@ class FakeTrials:
 
     def train(self, params: dict[str, Any], folder: Path, seed: int) -> None:
         print(f"training with seed {seed}", flush=True)
+        logging.getLogger("rl_training.fake").info("episode of 3 steps")
         reward = float(params.get("reward", 0.0))
         fault = params.get("fault", "")
         if fault:

@@ -51,7 +51,7 @@ def test_every_fault_gets_its_status_and_leaves_no_process(tmp_path: Path) -> No
     assert done[0][1].extra == {"laps": 2}
     child = int((tmp_path / str(faults.index("hangs")) / "child.txt").read_text())
     assert ProcessIdentity.of(child) is None, "a child in a session of its own ends too"
-    assert "training with seed 10" in (tmp_path / "0" / "log.txt").read_text()
+    assert (tmp_path / "0" / "log.txt").read_text() == "training with seed 10\nepisode of 3 steps\n"
 
 
 def test_a_stale_process_is_ended_by_its_identity_only(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from rl_training.autoresearch.outcome import Ending, outcome_of
 from rl_training.autoresearch.space import default_space
 from rl_training.autoresearch.study import Study
 from rl_training.autoresearch.training import TrainingTrials, searchable
+from rl_training.cli import autoresearch
 from rl_training.cli.main import main
 from rl_training.experiment.atomic import write_json
 from rl_training.experiment.presets import resolve
@@ -167,6 +168,24 @@ def test_a_token_in_the_command_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> 
     assert command[-1] == "https://***@host/x.git"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "seconds"),
+    [
+        (["--sim", "127.0.0.1:9091"], "1500"),
+        (["--sim", "127.0.0.1:9091,127.0.0.1:9093"], "750"),
+        (["--sim", "127.0.0.1:9091", "--max-timesteps", "7000"], None),
+        (["--sim", "127.0.0.1:9091", "--timeout", "1800"], None),
+        ([], None),
+    ],
+)
+def test_trials_that_cannot_end_in_time_are_told_of(
+    arguments: list[str], seconds: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(autoresearch, "run_loop", lambda *_, **__: 0)
+    assert main(["autoresearch", *arguments]) == 0
+    assert capsys.readouterr().out.count(f"steps take {seconds} s and a trial has 360 s") == (seconds is not None)
+
+
 def test_the_search_is_bounded_and_counts_rollouts_over_all_cars() -> None:
     base = resolve(config="ppo/donkey")
     space = searchable(default_space("ppo"), base, 100, 400)
@@ -175,7 +194,8 @@ def test_the_search_is_bounded_and_counts_rollouts_over_all_cars() -> None:
     assert space["n_steps"].high * base.num_envs == default_space("ppo")["n_steps"].high
 
 
-def test_a_real_trial_trains_saves_and_is_evaluated_again(tmp_path: Path) -> None:
+def test_a_real_trial_trains_saves_and_is_evaluated_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "rl_training")
     base = resolve(config="ppo/cartpole", over={"num_envs": 2, "eval_episodes": 2, "baseline_episodes": 1})
     trials = TrainingTrials(base)
     params = {"agent": "ppo", "timesteps": 128, "n_steps": 32, "batch_size": 32, "n_epochs": 1}
@@ -184,6 +204,10 @@ def test_a_real_trial_trains_saves_and_is_evaluated_again(tmp_path: Path) -> Non
     assert outcome.run_status in ("ok", "no_learning")
     assert outcome.mean_reward is not None
     assert outcome.model is not None
+    caplog.clear()
     fresh = trials.evaluate(tmp_path / outcome.model, seed=77)
     assert fresh > 0.0
+    told = [float(line.split()[-1]) for line in caplog.messages if line.startswith("episode of ")]
+    assert len(told) == 2, "each episode is told as it ends: a sign of life in a simulator of real time"
+    assert sum(told) / 2 == pytest.approx(fresh, abs=0.01)
     assert fresh == trials.evaluate(tmp_path / outcome.model, seed=77)

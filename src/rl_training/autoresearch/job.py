@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import multiprocessing
 import os
 import resource
@@ -111,6 +112,8 @@ def run_job(runner: TrialRunner, task: Task, folder: Path, threads: int, memory_
 def _settle(folder: Path, threads: int, memory_bytes: int) -> None:
     """Make the process a trial's: its output, its name for those who look for it, its limits."""
     _print_to(folder / "log.txt")
+    logging.getLogger("rl_training").addHandler(logging.StreamHandler(sys.stdout))
+    logging.getLogger("rl_training").setLevel(logging.INFO)
     write_json(folder / "process.json", ProcessIdentity.own().to_dict())
     signal.signal(signal.SIGTERM, _leave)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

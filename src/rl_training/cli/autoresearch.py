@@ -12,10 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rl_training.cli.console import console
 from rl_training.cli.options import add_config_arguments, config_of
 from rl_training.errors import UsageError
 
 if TYPE_CHECKING:
+    from rl_training.autoresearch.space import Space
     from rl_training.autoresearch.strategy import Strategy
     from rl_training.autoresearch.training import TrainingTrials
     from rl_training.autoresearch.workers import Pool
@@ -28,6 +30,7 @@ EXAMPLES = """examples:
   donkey-rl status"""
 DEFAULT_STUDY = "runs/study"
 COOLDOWN = 2.0  # [s] an external simulator needs between two clients
+STEPS_PER_SECOND = 20.0  # of one in real time
 PUSH_EVERY = 10  # trials, where --push-to says that there is to be a push
 AT_LEAST = {
     "jobs": 1, "trials": 1, "min_timesteps": 1, "max_timesteps": 1, "min_trials_before_gp": 2, "explore": 0,
@@ -103,11 +106,23 @@ def run(args: argparse.Namespace) -> int:
         args.min_trials_before_gp,
         not args.no_convergence,
     )
+    tell_of_real_time(args, trials, space)
     longest = 0
     if args.fidelity == "adaptive" and "timesteps" in space.names:
         shortest, longest = int(space["timesteps"].low), int(space["timesteps"].high)
         trials = replace(trials, base=replace(trials.base, eval_interval=shortest), stop_from=shortest)
     return run_loop(args, trials, search, trials_cap=args.trials, guard=not args.no_guard, longest=longest)
+
+
+def tell_of_real_time(args: argparse.Namespace, trials: TrainingTrials, space: Space) -> None:
+    """Say so where no trial of the longest training can end in time, since a car over TCP drives as fast as a car."""
+    steps = space["timesteps"].high if "timesteps" in space.names else trials.base.total_timesteps
+    seconds = steps / STEPS_PER_SECOND / len(trials.base.sim.split(","))
+    if trials.is_external and 0 < args.timeout < seconds:
+        console.print(
+            f"In real time, {steps:,.0f} steps take {seconds:.0f} s and a trial has {args.timeout:.0f} s: raise "
+            "--timeout or lower --max-timesteps, unless the simulator is faster."
+        )
 
 
 def check_flags(args: argparse.Namespace) -> None:

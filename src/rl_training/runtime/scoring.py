@@ -6,6 +6,7 @@ means better than the better yardstick by as much as its own size, or its spread
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -24,6 +25,7 @@ from rl_training.runtime.environments import EVALUATION_SEED, make_env
 
 PARALLEL = 16  # envs of an evaluation, at most
 LONGEST_EPISODE = 100_000  # steps, after which an episode is taken for one that never ends
+LOG = logging.getLogger(__name__)
 FIGURES = ("laps", "lap_count", "progress", "last_lap_time")  # kept of an episode's last info, where it has them
 
 
@@ -92,6 +94,9 @@ def score_in(model: PolicyPredictor, env: VecEnv, episodes: int, seed: int, dete
                 "such as env_kwargs.max_episode_steps=1000."
             )
         if names["done"]:
+            # For a log: in a simulator of real time an evaluation takes minutes, and whoever watches must see it live.
+            told = names["info"].get("episode", {}).get("r", names["current_rewards"][names["i"]])
+            LOG.info("episode of %d steps: reward %.2f", names["current_lengths"][names["i"]], told)
             for name in FIGURES:
                 if name in names["info"]:
                     figures.setdefault(name, []).append(float(names["info"][name]))
