@@ -160,6 +160,20 @@ def test_round_things_look_the_same_to_a_camera_that_leans_too_far_for_boards() 
     assert covered[1] == pytest.approx(covered[0], rel=0.2)
 
 
+@pytest.mark.parametrize(("z", "open_share"), [(18.0, (0.15, 0.7)), (60.0, (-0.1, 0.9))])
+@pytest.mark.parametrize("shape", [Shape.CHAIR, Shape.TABLE])
+def test_one_sees_through_a_chair_and_below_a_table(shape: Shape, z: float, open_share: tuple[float, float]) -> None:
+    """Seen from the side they leave a part of their box open; far away both are one box, and still there."""
+    thing, block = np.zeros((2, 1, SOLID_COLUMNS))
+    thing[0, :9] = shape, 0.0, z, math.pi / 2, 1.0, 1.0, 0.0, 2.5, Material.WOOD
+    block[0, :9] = Shape.BOX, 0.0, z, math.pi / 2, 1.0, 1.0, 0.0, 2.5, Material.WOOD
+    bare = Camera(road(ROAD)).frame()
+    seen, whole = ((Camera(road(ROAD, solids=one)).frame() != bare).any(axis=2).sum() for one in (thing, block))
+    low, high = open_share
+    assert seen > 0
+    assert low < 1.0 - seen / whole < high
+
+
 def test_other_cars_are_seen_in_their_colour() -> None:
     other = np.array([[0.0, RIDE, 18.0, 0.0, 0.0, 0.0, 0x2020F0]])
     frame = Camera(road(ROAD)).frame(others=other).astype(int)

@@ -91,7 +91,14 @@ def test_rays_pass_over_low_walls_and_under_bridges() -> None:
 
 @pytest.mark.parametrize(
     ("shape", "distance"),
-    [(Shape.BOX, 9.0), (Shape.CYLINDER, 9.5), (Shape.CONE, 9.5), (Shape.TREE, 9.5), (Shape.ARCH, NO_HIT)],
+    [
+        (Shape.BOX, 9.0),
+        (Shape.CYLINDER, 9.5),
+        (Shape.CONE, 9.5),
+        (Shape.TREE, 9.5),
+        (Shape.ARCH, NO_HIT),
+        (Shape.TABLE, 9.0),
+    ],
 )
 def test_solids(shape: Shape, distance: float) -> None:
     """Also those a car drives through."""

@@ -116,7 +116,7 @@ def _draw_decal(decal: Decal, colors: Floats, ax: Any) -> None:
 def _draw_solid(solid: Floats, colors: Floats, ax: Any) -> None:
     x, z, yaw = solid[SOLID_X], solid[SOLID_Z], solid[SOLID_YAW]
     half_x, half_z = solid[SOLID_HALF_X], solid[SOLID_HALF_Z]
-    if solid[SOLID_SHAPE] in (Shape.BOX, Shape.ARCH):
+    if solid[SOLID_SHAPE] in (Shape.BOX, Shape.ARCH, Shape.CHAIR, Shape.TABLE):
         outline = _rectangle(x, z, yaw, half_x, half_z)
     else:
         radius = half_z if solid[SOLID_SHAPE] == Shape.TREE else half_x

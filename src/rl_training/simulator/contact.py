@@ -54,7 +54,8 @@ RELEASE = 0.05  # and it ends when the gap grows beyond this one: no chatter whi
 FAR = 1e9  # a gap too large to matter
 EDGE_BIAS = 0.05  # how much deeper a wall's end must poke through a face than its side, to count as a blow on that face
 
-BOX, ARCH = int(Shape.BOX), int(Shape.ARCH)
+BOX, ARCH, CHAIR, TABLE = int(Shape.BOX), int(Shape.ARCH), int(Shape.CHAIR), int(Shape.TABLE)
+SQUARE = (BOX, CHAIR, TABLE)  # shapes with four sides in a car's way; others are round
 
 Segment = tuple[float, float, float, float]  # x0, z0, x1, z1
 Contact = tuple[float, float, float, float, float, float, float]  # gap, n, and two points (f, r), equal if there is one
@@ -262,10 +263,10 @@ def wall_in_the_way(car: Floats, wall: Floats) -> bool:
 
 @kernel
 def outlines(car: Floats, solid: Floats) -> int:
-    """How many outlines a solid has to meet: a box 4 sides, a round one 1, what is not in the way of the car none."""
+    """How many outlines a solid has to meet: a square one 4 sides, a round one 1, what is not in its way none."""
     shape = int(solid[SOLID_SHAPE])
     if solid[SOLID_BLOCKS] == 0.0 or shape == ARCH:
         return 0
     if apart_in_height(car, solid[SOLID_BASE], solid[SOLID_BASE] + solid[SOLID_HEIGHT]):
         return 0
-    return 4 if shape == BOX else 1
+    return 4 if shape in SQUARE else 1

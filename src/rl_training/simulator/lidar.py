@@ -11,7 +11,7 @@ import math
 from typing import NamedTuple
 
 from rl_training.simulator.bank import Bank
-from rl_training.simulator.contact import ARCH, BOX, FAR
+from rl_training.simulator.contact import ARCH, FAR, SQUARE
 from rl_training.simulator.ground import height_at
 from rl_training.simulator.jit import kernel
 from rl_training.simulator.state import BOX_HALF_HEIGHT, PITCH, ROLL, YAW, CarParams, X, Y, Z
@@ -152,7 +152,7 @@ def hit_solid(ray: Ray, solid: Floats) -> float:
         return FAR
     x, z, half_x, half_z = solid[SOLID_X], solid[SOLID_Z], solid[SOLID_HALF_X], solid[SOLID_HALF_Z]
     base, top = solid[SOLID_BASE], solid[SOLID_BASE] + solid[SOLID_HEIGHT]
-    if shape == BOX:
+    if shape in SQUARE:
         return hit_box(ray, x, z, solid[SOLID_YAW], half_x, half_z, base, top)
     return hit_cylinder(ray, x, z, half_x, base, top)
 

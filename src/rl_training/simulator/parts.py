@@ -58,6 +58,16 @@ _ARCH = [
     (1.06, 0.5, 0.0, 0.06, 0.5, 1.0, OWN, 0.0),
     (0.0, 0.92, 0.0, 1.0, 0.08, 0.8, OWN, 0.0),
 ]
+_CHAIR = [
+    (0.0, 0.22, 0.0, 0.75, 0.22, 0.75, TYRE, 0.0),  # the legs, as the dark below the seat
+    (0.0, 0.47, 0.0, 1.0, 0.04, 1.0, OWN, 0.0),
+    (0.0, 0.75, -0.9, 0.95, 0.25, 0.1, OWN, 0.0),
+]
+_TABLE = [
+    (0.0, 0.93, 0.0, 1.0, 0.07, 1.0, OWN, 0.0),
+    (0.0, 0.43, 0.85, 0.85, 0.43, 0.05, OWN, -1.0),
+    (0.0, 0.43, -0.85, 0.85, 0.43, 0.05, OWN, -1.0),
+]
 _CAR = [  # in u, from the car's origin
     (0.0, -0.10, 0.0, 0.46, 0.15, 0.86, OWN, 0.0),
     (0.0, 0.18, -0.14, 0.36, 0.13, 0.44, GLASS, 0.0),
@@ -67,8 +77,15 @@ _CAR = [  # in u, from the car's origin
     (-0.60, -0.25, -0.77, 0.13, 0.31, 0.31, TYRE, 0.0),
     (0.60, -0.25, -0.77, 0.13, 0.31, 0.31, TYRE, 0.0),
 ]
-_PARTS = np.array(_BOX + _ARCH + _CAR)
-BOX_PARTS, ARCH_PARTS, CAR_PARTS = (0, 1), (1, 4), (4, 11)
+_FAR_CHAIR = [(0.0, 0.45, -0.2, 0.9, 0.45, 0.75, OWN, 0.0)]
+_FAR_TABLE = [(0.0, 0.9, 0.0, 1.0, 0.1, 1.0, OWN, 0.0)]
+_PARTS = np.array(_BOX + _ARCH + _CHAIR + _TABLE + _FAR_CHAIR + _FAR_TABLE + _CAR)
+CAR_PARTS = (12, 19)
+PARTS_OF = np.zeros((2, 8, 2), np.int64)  # first and end row of each square shape, near and [1] far
+PARTS_OF[:, Shape.BOX] = 0, 1
+PARTS_OF[:, Shape.ARCH] = 1, 4
+PARTS_OF[:, Shape.CHAIR] = (4, 7), (10, 11)
+PARTS_OF[:, Shape.TABLE] = (7, 10), (11, 12)
 
 # Boards: half width in half_x and half_z, bottom and top in heights, outline, pattern, colour, second colour.
 _CYLINDER = [(1.0, 0.0, 0.0, 1.0, SQUARE, TUBE, OWN, OWN)]
@@ -86,8 +103,7 @@ _BOARD_ROWS[Shape.CONE] = 1, 3
 _BOARD_ROWS[Shape.TREE] = 3, 5
 _BOARD_ROWS[Shape.PERSON] = 5, 8
 
-BOX_SHAPE, CYLINDER_SHAPE, CONE_SHAPE, ARCH_SHAPE, TREE_SHAPE = (
-    int(Shape.BOX),
+CYLINDER_SHAPE, CONE_SHAPE, ARCH_SHAPE, TREE_SHAPE = (
     int(Shape.CYLINDER),
     int(Shape.CONE),
     int(Shape.ARCH),

@@ -42,6 +42,8 @@ _USUAL = {
     Shape.TREE: _Looks(0.35, 1.8, 6.0, Material.FOLIAGE),
     Shape.PERSON: _Looks(0.7, 0.5, 5.5, Material.CAR),
     Shape.ARCH: _Looks(6.0, 0.3, 5.0, Material.PAINT),
+    Shape.CHAIR: _Looks(0.8, 0.8, 3.2, Material.WOOD),
+    Shape.TABLE: _Looks(1.6, 3.0, 2.6, Material.WOOD),
 }
 
 

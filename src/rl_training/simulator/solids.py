@@ -35,16 +35,14 @@ from rl_training.simulator.palette import (
     shade_factor,
 )
 from rl_training.simulator.parts import (
-    ARCH_PARTS,
     ARCH_SHAPE,
     BALE,
-    BOX_PARTS,
-    BOX_SHAPE,
     CAR_PARTS,
     CONE_SHAPE,
     CYLINDER_SHAPE,
     FIRST_CAR_RAMP,
     GLASS_RAMP,
+    PARTS_OF,
     SKIN_RAMP,
     TYRE_RAMP,
     emit,
@@ -78,6 +76,7 @@ Floats = NDArray[np.float64]
 FAR_WALL = 400.0  # walls and solids farther away than this are not drawn [u]
 FAR_SOLID = 250.0
 FAR_SHADOW = 45.0
+FINE = 8.0  # what is lower than this in the picture is drawn as one box [pixels]
 _ROUND_LIGHT = 0.55  # how far a board, which stands for something round, faces the sun
 MOST_CAST = 3.0  # longest shadow, in heights
 
@@ -183,9 +182,11 @@ def _collect_solid(
     )
     shape, material = int(solid[SOLID_SHAPE]), int(solid[SOLID_MATERIAL])
     own = material * 0x1100
-    square = shape in (BOX_SHAPE, ARCH_SHAPE)
+    ahead = (x - eye.x) * eye.forward_x + (z - eye.z) * eye.forward_z + (solid[SOLID_BASE] - eye.y) * eye.forward_y
+    square = PARTS_OF[0, shape, 1] > 0
     if square:
-        parts = BOX_PARTS if shape == BOX_SHAPE else ARCH_PARTS
+        far = 1 if view.fy * height < FINE * ahead else 0
+        parts = (PARTS_OF[far, shape, 0], PARTS_OF[far, shape, 1])
         count = emit_boxes(
             faces, count, parts, (x, solid[SOLID_BASE], z), (solid[SOLID_YAW], 0.0, 0.0), (half_x, height, half_z),
             own, STRAW if material == BALE else PLAIN, eye, light, axes,
@@ -195,7 +196,6 @@ def _collect_solid(
     if shape == ARCH_SHAPE or light[OUTDOOR] == 0.0:
         return count
     radius = 1.15 * math.sqrt(half_x * half_x + half_z * half_z + 0.25 * height * height)
-    ahead = (x - eye.x) * eye.forward_x + (z - eye.z) * eye.forward_z + (solid[SOLID_BASE] - eye.y) * eye.forward_y
     if _shadow_shows(eye, view, solid, max(ahead - radius, 0.0)) and in_sight(
         eye, bounds, x, solid[SOLID_BASE], z, radius, FAR_SHADOW
     ):

@@ -50,6 +50,8 @@ class Shape(IntEnum):
     TREE = 3  # trunk of radius half_x under a crown of radius half_z
     PERSON = 4  # upright figure: outline of a cylinder of radius half_x
     ARCH = 5  # gate over the road, half_x is half of its opening; never collides
+    CHAIR = 6  # seat and back, which is on the side against its yaw; outline of a box
+    TABLE = 7  # top and legs; outline of a box
 
 
 # Columns of `Track.walls`: an upright face over a segment, seen and felt from both sides.
