@@ -101,6 +101,15 @@ def test_a_wall_along_the_path_closes_its_fold_at_corners(tmp_path: Path) -> Non
     assert not ((np.abs(middle[:, 0] - 20) < 14.5) & (np.abs(middle[:, 1]) < 14.5)).any()
 
 
+def test_an_outline_closes_its_fold_at_corners(tmp_path: Path) -> None:
+    """Round a square of 40 u, 5 to its right: a line of 4 sides of 30 u without swallow tails at the corners."""
+    track = read(tmp_path, road={"edges": [-4, 6], "outlines": [{"at": 5, "material": "line_white"}]})
+    places = np.array([(decal.x, decal.z) for decal in track.decals])
+    assert np.abs(places - (20, 0)).max() < 15.3
+    assert np.abs(places - (20, 0)).max(axis=1).min() > 14.4
+    assert sum(2.0 * decal.half_z for decal in track.decals) == pytest.approx(4 * 30.0, rel=0.05)
+
+
 def test_walls_leave_a_crossing_open(tmp_path: Path) -> None:
     points = [[0, 0], [20, 20], [40, 0], [20, -20], [0, 0.001], [-20, 20], [-40, 0], [-20, -20]]
     track = read(tmp_path, path={"points": points}, road={"edges": [-3, 3]}, walls=[{"offset": 4}, {"offset": -4}])

@@ -57,11 +57,23 @@ class Road:
         _, distance = geometry.nearest(self.line, points[:, [0, 2]])
         return _pieces(points[distance > abs(offset) - 0.2])
 
+    def _folded(self, points: Floats, offset: float) -> NDArray[np.bool_]:
+        """Which points of `beside` lie in a fold: bends tighter than the offset bring them nearer to the path."""
+        along = geometry.arcs(self.line, self.closed)
+        length = along[-1]
+        ahead = np.linspace(0.0, length, len(points))[:, None] - along[: len(self.line)]
+        if self.closed:
+            ahead = (ahead + 0.5 * length) % length - 0.5 * length
+        same_bend = np.abs(ahead) < np.pi * abs(offset)
+        away = np.hypot(points[:, :1] - self.line[:, 0], points[:, 2:] - self.line[:, 2])
+        folded: NDArray[np.bool_] = (same_bend & (away < abs(offset) - 0.2)).any(axis=1)
+        return folded
+
     def outline(self, offset: float, width: float, material: Material) -> list[Decal]:
         """A painted line `offset` beside the path, left out where it would lie on another stretch of road."""
         points = self.beside(offset)
         decals = []
-        for piece in _pieces(points[self.is_clear(points[:, [0, 2]], -_ON_ROAD)]):
+        for piece in _pieces(points[self.is_clear(points[:, [0, 2]], -_ON_ROAD) & ~self._folded(points, offset)]):
             for (x0, _, z0), (x1, _, z1) in pairwise(piece):
                 half_length = 0.5 * float(np.hypot(x1 - x0, z1 - z0)) + 0.25 * width  # pieces overlap at their joints
                 yaw = float(np.arctan2(x1 - x0, z1 - z0))
