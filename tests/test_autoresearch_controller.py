@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,3 +56,26 @@ def test_champion_tracking(tmp_path):
     assert tracker.mean_reward == 90
     assert tracker.manifest["params"] == {"trial": 3}
     assert (tmp_path / "champion" / "model.zip").read_bytes() == b"weights of trial 3"
+
+
+SPECIFIED = {
+    "autoresearch_controller": (
+        "--agent dqn --explore 2 --min-timesteps 5000 --max-timesteps 9000 --push-every 10 --min-trials-before-gp 3 "
+        "--trials 0",
+        (2, "--trials is 0; expected 1 or more"),
+    ),
+    "donkeycar_outer_loop": ("--agent dqn --grid n_steer=3,many", (2, "n_steer cannot be 'many'")),
+    "evaluate_champion": (
+        "--model nowhere --env donkey-warren-track-v0 --episodes 2",
+        (1, "There is no model at nowhere"),
+    ),
+}
+
+
+@pytest.mark.parametrize("script", SPECIFIED)
+def test_the_scripts_take_the_specified_flags_up_to_the_first_mistake(script):
+    flags, (code, said) = SPECIFIED[script]
+    path = Path(__file__).parents[1] / "agent" / f"{script}.py"
+    found = subprocess.run([sys.executable, str(path), *flags.split()], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr.count("\n")) == (code, 1), found.stderr
+    assert said in found.stderr

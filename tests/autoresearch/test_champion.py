@@ -153,6 +153,29 @@ def test_the_first_champion_only_has_to_drive() -> None:
     assert champion_module.KEEP == "keep"
 
 
+def test_a_setting_whose_second_training_beats_the_champion_needs_no_luck() -> None:
+    line = reign([crowned(1, 70.0, "keep"), crowned(2, 100.0)])
+    assert judge(2, 90.0, 75.0, line, [80.0, 90.0, 100.0]) == "keep"
+    assert judge(2, 90.0, 65.0, line, [80.0, 90.0, 100.0]) == "discard"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{}", "[1]", '{"mean_reward": "x", "params": 3, "sha256": 1}', '{"mean_reward": 1.0, "params": {}}', "torn"],
+)
+def test_a_manifest_that_says_too_little_is_none(tmp_path: Path, text: str) -> None:
+    model = tmp_path / "model.zip"
+    model.write_bytes(b"weights")
+    tracker = ChampionTracker(tmp_path / "champion")
+    tracker.update_if_better(1.0, {}, model)
+    (tmp_path / "champion" / "current" / "manifest.json").write_text(text)
+    assert tracker.manifest is None
+    with pytest.raises(ModelError, match="does not match its manifest"):
+        tracker.load()
+    assert tracker.update_if_better(0.5, {}, model), "whatever it was, it is nobody's champion"
+    assert tracker.load()[1]["mean_reward"] == 0.5
+
+
 @pytest.mark.parametrize(
     ("own", "status", "takes_it"),
     [(95.0, "ok", True), (90.0, "ok", False), (None, "ok", False), (95.0, "no_learning", False)],

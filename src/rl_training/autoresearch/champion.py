@@ -46,7 +46,7 @@ class ChampionTracker:
     @property
     def manifest(self) -> dict[str, Any] | None:
         """What is known of the champion; None before there is one."""
-        return read_json(self.folder / "manifest.json")
+        return _manifest_in(self.folder)
 
     @property
     def mean_reward(self) -> float:
@@ -113,7 +113,7 @@ class ChampionTracker:
         """Model file and manifest, of one version and with the SHA-256 checked. ModelError if there is no champion."""
         for _ in range(3):  # a swap may fall between resolving and reading
             version = (self.folder / "current").resolve()
-            manifest = read_json(version / "manifest.json")
+            manifest = _manifest_in(version)
             with contextlib.suppress(OSError):
                 if manifest is not None and sha256(version / "model.zip") == manifest["sha256"]:
                     return version / "model.zip", manifest
@@ -129,6 +129,15 @@ class ChampionTracker:
         except ModelError:
             return False
         return True
+
+
+def _manifest_in(folder: Path) -> dict[str, Any] | None:
+    """The manifest in a folder; None if there is none, or one that says too little."""
+    manifest = read_json(folder / "manifest.json")
+    kinds: dict[str, Any] = {"mean_reward": int | float, "params": dict, "sha256": str}
+    if manifest is None or not all(isinstance(manifest.get(key), kind) for key, kind in kinds.items()):
+        return None
+    return manifest
 
 
 @dataclass(frozen=True)
@@ -172,13 +181,14 @@ def judge(
     """The verdict on a crowned trial.
 
     Its model must beat the other champions on fresh seeds too; its setting, trained with another seed, must at least
-    reach the median of ``rewards``, those of all trials so far: a setting that needs luck does not. The first champion
-    has nobody to lose to.
+    reach the median of ``rewards``, those of all trials so far, or the other champions: a setting that needs luck does
+    not. The first champion has nobody to lose to.
     """
     others = [crowned for crowned in line if not (crowned.record.trial == trial and crowned.verdict == RETEST)]
-    if fresh_reward is None or fresh_reward <= reward_to_beat(others):
+    to_beat = reward_to_beat(others)
+    if fresh_reward is None or fresh_reward <= to_beat:
         return DISCARD
-    if others and (retrained is None or retrained < float(np.median(rewards))):
+    if others and (retrained is None or retrained < min(to_beat, float(np.median(rewards)))):
         return DISCARD
     return KEEP
 
