@@ -66,8 +66,7 @@ class Road:
             ahead = (ahead + 0.5 * length) % length - 0.5 * length
         same_bend = np.abs(ahead) < np.pi * abs(offset)
         away = np.hypot(points[:, :1] - self.line[:, 0], points[:, 2:] - self.line[:, 2])
-        folded: NDArray[np.bool_] = (same_bend & (away < abs(offset) - 0.2)).any(axis=1)
-        return folded
+        return np.asarray((same_bend & (away < abs(offset) - 0.2)).any(axis=1), np.bool_)
 
     def outline(self, offset: float, width: float, material: Material) -> list[Decal]:
         """A painted line `offset` beside the path, left out where it would lie on another stretch of road."""
