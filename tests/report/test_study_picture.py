@@ -6,11 +6,14 @@ import math
 from pathlib import Path
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 from PIL import Image
 
 from rl_training.autoresearch.ledger import Ledger, Record
 from rl_training.autoresearch.study import Study
 from rl_training.cli.main import main
+from rl_training.report import study_picture
 from rl_training.report.study_picture import space_of
 
 
@@ -62,3 +65,16 @@ def test_the_space_is_what_was_varied_measured_as_the_agent_does() -> None:
     assert all(0.0 <= u <= 1.0 for u in place)
     assert not math.isnan(place.sum())
     assert space_of(settings[:1], "ppo") is None
+
+
+def test_the_legend_hides_no_trial() -> None:
+    figure = Figure(layout="constrained")
+    canvas = FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    params = {"agent": "ppo", "timesteps": 5000}
+    records = [Record(trial, "t", params, "ok", float(trial % 7), champion=trial == 1) for trial in range(1, 30)]
+    study_picture._draw_rewards(axes, [*records, Record(30, "t", params, "crashed")], "ppo")
+    canvas.draw()
+    legend = axes.get_legend()
+    assert legend is not None
+    assert not legend.get_window_extent().overlaps(axes.get_window_extent())

@@ -89,7 +89,7 @@ def _draw_rewards(axes: Axes, records: Sequence[Record], title: str) -> None:
     axes.set_ylabel("mean reward")
     axes.set_title(f"{title}: {len(records)} trials")
     axes.grid(alpha=0.3)
-    axes.legend(loc="lower right", ncols=4, fontsize="small")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")  # beside the axes: it hides no trial
 
 
 def _kind(record: Record) -> str:
