@@ -29,6 +29,7 @@ from rl_training.wrappers.moment import Moment, StartLineClock
 from rl_training.wrappers.rewards import make_reward
 
 EPISODE_ARRAYS = ("steps", "returns", "hit", "_reseeded", "_edges", "_lengths", "_guarded", "_rewarded")
+UNGUARDED = int(Cause.NONE)  # an enum's members are slow to look up, and every step does
 END_OF_ROAD = 16.0  # an open road ends this far before its last point [u]
 
 Flags = NDArray[np.bool_]
@@ -127,8 +128,9 @@ class DonkeyBatch:
             over,
             self._lap_clock.lap_seconds,
         )
-        self._guarded = np.where(over, Cause.NONE, self.guards.check(moment)).astype(np.int8)
-        moment.crashed = over | (self._guarded != Cause.NONE)
+        self._guarded = self.guards.check(moment)
+        self._guarded[over] = UNGUARDED
+        moment.crashed = over | (self._guarded != UNGUARDED)
         rewards, ended = self.reward(moment)
         self._rewarded = ended & ~moment.crashed
         self.returns += rewards
@@ -190,7 +192,7 @@ class DonkeyBatch:
         """Why the episode of car i ended."""
         limits = self.spec.limits
         if terminated:
-            if self._guarded[i] != Cause.NONE:
+            if self._guarded[i] != UNGUARDED:
                 return Cause(int(self._guarded[i])).name.lower()
             if self._rewarded[i]:
                 return "reward"

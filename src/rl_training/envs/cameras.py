@@ -120,11 +120,12 @@ class StackedCamera:
             return self._arranged(frames[:, None])
         shape = (len(indices), self._stack, self.rig.frame_bytes)
         stacked = self._stacks.take() if whole else np.empty(shape, np.uint8)
-        stacked[:, :-1] = self._history[indices, 1:]
+        stacked[:, :-1] = self._history[:, 1:] if cars is None else self._history[cars, 1:]
         stacked[:, -1] = frames
         if cars is None:
-            stacked[self._fresh] = frames[self._fresh, None]
-            self._fresh[:] = False
+            if self._fresh.any():
+                stacked[self._fresh] = frames[self._fresh, None]
+                self._fresh[:] = False
             self._history = stacked
         return self._arranged(stacked)
 

@@ -88,6 +88,16 @@ def place_car(bank: Bank, slot: int, car: Floats, x: float, z: float, yaw: float
 
 
 @kernel
+def _remember(commands: Floats, control: Floats) -> None:
+    """Put a car's newest command before its older ones."""
+    for age in range(HISTORY - 1, 0, -1):
+        for k in range(3):
+            commands[age, k] = commands[age - 1, k]
+    for k in range(3):
+        commands[0, k] = control[k]
+
+
+@kernel
 def _apply_control(car: Floats, commands: Floats, latency: int, j: int) -> None:
     """The command in force at substep `j`: the newest that is at least `latency` substeps old."""
     age = 0
@@ -109,6 +119,7 @@ def step_arenas(
     bank: Bank,
     state: Floats,
     slots: Ints,
+    controls: Floats,
     commands: Floats,
     traits: Floats,
     params: CarParams,
@@ -121,6 +132,7 @@ def step_arenas(
         start = arena * cars
         slot = slots[arena]
         for i in range(start, start + cars):
+            _remember(commands[i], controls[i])
             state[i, HIT] = -1.0
             state[i, LINE_EVENT] = -1.0
         for j in range(SUBSTEPS):

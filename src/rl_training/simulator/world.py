@@ -7,7 +7,7 @@ else is in the batch, in which order arenas are reset, and over how many threads
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
@@ -108,13 +108,12 @@ class World:
 
     def step(self, controls: NDArray[Any]) -> None:
         """One control step of 0.05 s for all cars; `controls` is (size, 3): steering, throttle, brake."""
-        self.commands[:, 1:] = self.commands[:, :-1].copy()
-        self.commands[:, 0] = controls
+        wanted = np.ascontiguousarray(controls, np.float64)
         bank = self.bank
 
         def work(first: int, last: int, _: int) -> None:
             motion.step_arenas(
-                bank, self.state, self.slots, self.commands, self.traits, self.params, self.cars, first, last
+                bank, self.state, self.slots, wanted, self.commands, self.traits, self.params, self.cars, first, last
             )
 
         self.spread(self.arenas, work)
@@ -169,8 +168,3 @@ class World:
         """End the threads."""
         if self._pool is not None:
             self._pool.shutdown()
-
-
-def prepared_tracks(names: Sequence[str], seed: int = 0) -> list[PreparedTrack]:
-    """Several named tracks, ready for the kernels."""
-    return [named_track(name, seed) for name in names]
