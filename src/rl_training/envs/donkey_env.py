@@ -17,7 +17,6 @@ from rl_training.envs.rules import donkey_reward, episode_over
 from rl_training.errors import ConfigError, SimulatorError, UsageError
 from rl_training.simulator.randomize import DomainRandomization
 
-STEP_SECONDS = 0.05
 END_OF_ROAD = 2.0  # an open road ends this far before its last point [m]
 
 

@@ -109,12 +109,7 @@ CYLINDER_SHAPE, CONE_SHAPE, ARCH_SHAPE, TREE_SHAPE = (
     int(Shape.ARCH),
     int(Shape.TREE),
 )
-BALE, _FOLIAGE, _WOOD, _LINE_WHITE = (
-    int(Material.BALE),
-    int(Material.FOLIAGE),
-    int(Material.WOOD),
-    int(Material.LINE_WHITE),
-)
+BALE, _WOOD, _LINE_WHITE = int(Material.BALE), int(Material.WOOD), int(Material.LINE_WHITE)
 TYRE_RAMP, GLASS_RAMP, SKIN_RAMP, FIRST_CAR_RAMP = 0, 16, 32, 48  # places in `ramps`
 
 
