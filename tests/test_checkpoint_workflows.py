@@ -7,9 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Box, Discrete
+from gymnasium.utils import EzPickle
 from stable_baselines3.common.callbacks import BaseCallback
 
 from rl_training import api
@@ -100,6 +103,43 @@ def test_classic_gym_envs_resume_bit_for_bit_too(tmp_path: Path) -> None:
     whole = RunFolder.create(tmp_path / "whole", config)
     train(config, whole, quiet=True)
     assert_same_run(whole, stopped_and_resumed(config, tmp_path / "resumed", at=150))
+
+
+class Forgetful(gym.Env[Any, Any], EzPickle):
+    """Pickles as it was made, as Gymnasium's Box2D and MuJoCo envs do."""
+
+    observation_space = Box(-1.0, 1.0, (1,), np.float32)
+    action_space = Discrete(2)
+
+    def __init__(self) -> None:
+        EzPickle.__init__(self)
+        self.steps: int | None = None
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.steps = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        assert self.steps is not None, "step before reset"
+        self.steps += 1
+        return np.zeros(1, np.float32), 1.0, self.steps == 9, False, {}
+
+
+def test_envs_that_forget_when_pickled_begin_new_episodes(tmp_path: Path) -> None:
+    gym.register("Forgetful-v0", Forgetful)
+    config = TrainConfig(
+        env="Forgetful-v0",
+        total_timesteps=64,
+        algo_kwargs={"n_steps": 32, "batch_size": 32},
+        eval_episodes=1,
+        baseline_episodes=0,
+    )
+    api.train(config, tmp_path)
+    try:
+        assert api.resume(tmp_path, total_timesteps=96)["timesteps"] == 96
+    finally:
+        del gym.registry["Forgetful-v0"]
 
 
 def test_a_finished_run_goes_on_to_a_new_total_and_keeps_one_line_of_metrics(tmp_path: Path) -> None:

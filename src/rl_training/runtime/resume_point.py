@@ -10,6 +10,7 @@ import pickle
 from typing import Any
 
 import cloudpickle  # type: ignore[import-untyped]
+from gymnasium.utils import EzPickle
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
@@ -62,6 +63,8 @@ def _env_state(env: VecEnv | None) -> Any:
         return env.save_state()
     if not isinstance(env, DummyVecEnv):
         return None
+    if any(isinstance(single.unwrapped, EzPickle) for single in env.envs):
+        return None  # these come back as they were made, before their first reset
     try:
         return cloudpickle.dumps(vars(env))
     except (TypeError, AttributeError, pickle.PicklingError):  # an env that holds a window or a socket
