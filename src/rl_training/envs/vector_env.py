@@ -125,37 +125,43 @@ class DonkeyVectorEnv(VectorEnv[NDArray[np.uint8], NDArray[np.float32], NDArray[
     def _infos(self, mask: NDArray[np.bool_] | None = None) -> dict[str, Any]:
         """gym-donkeycar's figures, an array each, with Gymnasium's masks."""
         world = self.batch.world
-        cars = world.state
+        cars = world.state.copy()  # what is handed out are views of it
         there = np.ones(self.num_envs, np.bool_) if mask is None else mask
         hits = np.full(self.num_envs, "none", dtype=object)
         for i in np.flatnonzero(self.batch.hit):
             hits[i] = world.hit_name(int(i))
-        gyro_x, gyro_z = turned(cars[:, state.PITCH_RATE], cars[:, state.ROLL_RATE], cars[:, state.YAW])
-        still = np.zeros(self.num_envs)
+        forward, lateral = cars[:, state.FORWARD] / METRE, cars[:, state.LATERAL] / METRE
+        vectors = np.zeros((3, self.num_envs, 3))
+        velocity, accel, gyro = vectors
+        velocity[:, 0], velocity[:, 2] = lateral, forward
+        accel[:, 0], accel[:, 2] = cars[:, state.ACCEL_LATERAL] / METRE, cars[:, state.ACCEL_FORWARD] / METRE
+        gyro[:, 0], gyro[:, 2] = turned(cars[:, state.PITCH_RATE], cars[:, state.ROLL_RATE], cars[:, state.YAW])
+        gyro[:, 1] = cars[:, state.YAW_RATE]
         angles = np.degrees(cars[:, [state.ROLL, state.PITCH, state.YAW]]) % 360.0
+        whole = cars[:, [state.LAPS, state.NODE]].astype(np.int64)
         infos: dict[str, Any] = {
-            "pos": cars[:, [state.X, state.Y, state.Z]] / METRE,
-            "cte": cars[:, state.CTE].copy(),
-            "speed": np.hypot(cars[:, state.FORWARD], cars[:, state.LATERAL]) / METRE,
-            "forward_vel": cars[:, state.FORWARD] / METRE,
+            "pos": cars[:, state.X : state.Z + 1] / METRE,
+            "cte": cars[:, state.CTE],
+            "speed": np.hypot(forward, lateral),
+            "forward_vel": forward,
             "hit": hits,
-            "gyro": np.column_stack((gyro_x, cars[:, state.YAW_RATE], gyro_z)),
-            "accel": np.column_stack((cars[:, state.ACCEL_LATERAL], still, cars[:, state.ACCEL_FORWARD])) / METRE,
-            "vel": np.column_stack((cars[:, state.LATERAL], still, cars[:, state.FORWARD])) / METRE,
-            "odom": cars[:, [state.ODOM_FL, state.ODOM_FR, state.ODOM_RL, state.ODOM_RR]],
+            "gyro": gyro,
+            "accel": accel,
+            "vel": velocity,
+            "odom": cars[:, state.ODOM_FL : state.ODOM_RR + 1],
             "orientation": angles,
             "car": angles,
-            "last_lap_time": cars[:, state.LAST_LAP].copy(),
-            "lap_count": cars[:, state.LAPS].astype(np.int64),
-            "active_node": cars[:, state.NODE].astype(np.int64),
-            "total_nodes": world.bank.node_count[world.slots].astype(np.int64),
-            "time": cars[:, state.TIME].copy(),
+            "last_lap_time": cars[:, state.LAST_LAP],
+            "lap_count": whole[:, 0],
+            "active_node": whole[:, 1],
+            "total_nodes": world.bank.node_count[world.slots],
+            "time": cars[:, state.TIME],
             "progress": cars[:, state.PROGRESS] / METRE,
             "furthest": cars[:, state.FURTHEST] / METRE,
             "laps": cars[:, state.FURTHEST] / world.bank.length[world.slots],
-            "offset": cars[:, state.OFFSET].copy(),
+            "offset": cars[:, state.OFFSET],
         }
-        return {**infos, **{f"_{key}": there.copy() for key in infos}}
+        return {**infos, **dict.fromkeys((f"_{key}" for key in infos), there)}
 
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:  # type: ignore[override]
         """The last observation of every car, one picture each."""
