@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_training.cli.console import console
-from rl_training.cli.options import add_config_arguments, config_of
+from rl_training.cli.options import add_config_arguments, config_of, require_at_least
 from rl_training.errors import UsageError
 
 if TYPE_CHECKING:
@@ -127,10 +127,7 @@ def tell_of_real_time(args: argparse.Namespace, trials: TrainingTrials, space: S
 
 def check_flags(args: argparse.Namespace) -> None:
     """UsageError for a number that cannot be meant; and the push that other flags imply."""
-    for name, least in AT_LEAST.items():
-        value = getattr(args, name, None)
-        if value is not None and not least <= value < float("inf"):
-            raise UsageError(f"--{name.replace('_', '-')} is {value}; expected {least} or more.")
+    require_at_least(args, AT_LEAST)
     if args.push_every is None:
         args.push_every = PUSH_EVERY if args.push_to or args.push_models else 0
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rl_training.cli.autoresearch import add_study_argument
 from rl_training.cli.console import console, table
+from rl_training.cli.options import require_at_least
 from rl_training.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def run(args: argparse.Namespace) -> int:
     from rl_training.autoresearch.champion import ChampionTracker
     from rl_training.autoresearch.study import Study
 
+    require_at_least(args, {"seconds": 1})
     if args.action == "show" and Path(args.film).suffix not in (".gif", ".mp4"):
         raise UsageError(f"A film cannot be saved as '{args.film}'; use a name that ends in .gif or .mp4.")
     study = Study(Path(args.study))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rl_training.cli.autoresearch import add_study_argument
 from rl_training.cli.console import console, table
+from rl_training.cli.options import require_at_least
 from rl_training.errors import TrialError, UsageError
 
 if TYPE_CHECKING:
@@ -38,8 +39,7 @@ def run(args: argparse.Namespace) -> int:
     from rl_training.experiment.checkpoint import find_checkpoint
     from rl_training.experiment.presets import resolve
 
-    if args.seeds < 1 or args.jobs < 1:
-        raise UsageError("--seeds and --jobs need to be 1 or more.")
+    require_at_least(args, {"seeds": 1, "jobs": 1, "timeout": 0})
     study = Study(Path(args.study))
     model, _ = ChampionTracker(study.champion).load()
     champion = find_checkpoint(model).config

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_training.cli.console import console, table
-from rl_training.errors import UsageError
+from rl_training.cli.options import require_at_least
 
 if TYPE_CHECKING:
     from rl_training.autoresearch.controller import Controller
@@ -46,8 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Search, evaluate, film; exit code 1 when the champion did not lap its own track."""
-    if args.trials < 1 or args.jobs < 1:
-        raise UsageError("--trials and --jobs need to be 1 or more.")
+    require_at_least(args, {"trials": 1, "jobs": 1, "seed": 0})
     from rl_training.autoresearch.study import Study
 
     out = Path(args.out)

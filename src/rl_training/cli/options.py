@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -40,6 +41,14 @@ def given_config_flags(args: argparse.Namespace) -> list[str]:
     add_config_arguments(parser)
     shown = [action for action in parser._actions if action.help != argparse.SUPPRESS and action.dest != "timesteps"]
     return [action.option_strings[0] for action in shown if getattr(args, action.dest) != action.default]
+
+
+def require_at_least(args: argparse.Namespace, least: Mapping[str, int]) -> None:
+    """UsageError for a flag whose number is below the one given here, or is none."""
+    for name, bound in least.items():
+        value = getattr(args, name, None)
+        if value is not None and not bound <= value < float("inf"):
+            raise UsageError(f"--{name.replace('_', '-')} is {value}; expected {bound} or more.")
 
 
 def config_of(args: argparse.Namespace) -> TrainConfig:

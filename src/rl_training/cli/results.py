@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from rl_training.cli.autoresearch import add_study_argument
 from rl_training.cli.console import console, table
-from rl_training.errors import StudyError, UsageError
+from rl_training.cli.options import require_at_least
+from rl_training.errors import StudyError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -42,8 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the trials."""
-    if args.limit < 0:
-        raise UsageError(f"--limit is {args.limit}; expected 0 or more.")
+    require_at_least(args, {"limit": 0})
     found = read_records(args.study)[1]
     if args.picture:
         from rl_training.report.study_picture import save_study_picture
