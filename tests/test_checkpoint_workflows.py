@@ -183,9 +183,10 @@ def _unknown_class(*_: Any) -> None:
 
 def test_a_run_that_cannot_begin_leaves_its_folder_free(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    with pytest.raises(TrackError):
-        api.train(tiny_donkey("ppo", donkey={"tracks": ["nowhere"]}), folder)
-    assert not folder.exists()
+    for episodes in (2, 0):
+        with pytest.raises(TrackError):
+            api.train(tiny_donkey("ppo", donkey={"tracks": ["nowhere"]}, baseline_episodes=episodes), folder)
+        assert not folder.exists()
 
 
 def test_the_best_look_is_kept_and_is_what_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

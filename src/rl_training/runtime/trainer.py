@@ -54,6 +54,8 @@ def train(
     with ExitStack() as open_envs:
         with _noting_faults(run, but=UsageError):  # a run that cannot begin has no outcome
             env, eval_env = _envs(config, open_envs)
+            if resume or eval_env is not env:
+                eval_env.reset()  # what is missing, a track or a simulator, is told before anything has changed
             model = load_resume_point(run, config, env) if resume else build_model(config, env)
             yardsticks = run.yardsticks() if resume else _yardsticks(config, run, model, eval_env)
         run.result_file.unlink(missing_ok=True)  # only now: a run that cannot go on keeps the outcome it had
@@ -86,7 +88,6 @@ def _envs(config: TrainConfig, closing: ExitStack) -> tuple[VecEnv, VecEnv]:
         return env, env
     eval_env = make_env(config, min(config.eval_episodes, PARALLEL), seed=config.seed + EVALUATION_SEED)
     closing.callback(eval_env.close)
-    eval_env.reset()  # what it lacks, such as the file of a track, is told before anything has changed
     return env, eval_env
 
 
