@@ -31,6 +31,7 @@ from rl_training.protocol.client import SimClient
 
 TRACK = "generated_track"
 CLIENTS, RESETS = 8, 20
+EPISODE = 400  # steps
 CLASSIC_RESET, CLASSIC_RATE = 1200.0, 20.0  # [ms], [steps/s]
 
 
@@ -98,6 +99,8 @@ def lockstep_rows(seconds: float) -> list[dict[str, Any]]:
             nonlocal steps
             client.step(0.05, 0.2)
             steps += 1
+            if steps % EPISODE == 0:  # a car that has stood against a tree for 300 s of its time is removed
+                client.reset()
 
         rate = best_rate(step, seconds)
         server = 1e6 * (cpu_seconds(process) - spent) / steps
