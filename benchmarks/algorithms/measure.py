@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -58,14 +59,18 @@ def best_of_turns(work: dict[str, Callable[[], object]], turns: int) -> dict[str
 
 
 def peer(*arguments: str) -> dict[str, float] | None:
-    """axiomrl's figures on as many threads as ours, or None where its venv is missing."""
+    """axiomrl's figures on as many threads as ours, or None where its venv is missing or it fails."""
     if not PEER_PYTHON.exists():
         return None
     threads = str(torch.get_num_threads())
     command = [str(PEER_PYTHON), str(Path(__file__).with_name("peer.py")), *arguments]
     environment = {**os.environ, "OMP_NUM_THREADS": threads}
-    output = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
-    figures: dict[str, float] = json.loads(output.splitlines()[-1])
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        print(f"axiomrl failed at {' '.join(arguments)}: {reason}", file=sys.stderr, flush=True)
+        return None
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return figures
 
 

@@ -9,5 +9,5 @@ venv=.venv-peers-rl
 test -x "$venv/bin/python" || "${1:-python3}" -m venv "$venv"
 install() { "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; }
 install torch==2.13.0
-install axiomrl==1.0.3 'gymnasium[classic-control]'
+install axiomrl==1.0.3 'gymnasium[classic-control]' opencv-python-headless
 "$venv/bin/python" -c 'import axiomrl, torch; print("axiomrl 1.0.3 with torch", torch.__version__)'
