@@ -1,7 +1,7 @@
 """Generated problems: families of functions that no optimiser here was tuned on, and others that ours was.
 
 `TUNING` families may be looked at while choosing constants. `CHECKING` families are of another make and only measured.
-Each family draws a function of 2 to 10 parameters from a seed; instance i of a family is always the same function.
+Each family draws a function of 2 to 20 parameters from a seed; instance i of a family is always the same function.
 Symbols as in `problems.py`.
 """
 
@@ -103,6 +103,63 @@ def mixed(rng: np.random.Generator) -> tuple[Space, Function]:
         return np.asarray(fields[0](U) + 0.5 * own + offsets[kind])
 
     return space, function
+
+
+def rough_field(rng: np.random.Generator) -> tuple[Space, Function]:
+    """A weak bowl under a field with kinks everywhere (Matern-1/2)."""
+    p = int(rng.integers(2, 9))
+    k, lengthscale, centre = 600, rng.uniform(0.3, 0.9) * np.sqrt(p), rng.uniform(0.2, 0.8, p)
+    spectrum = rng.standard_normal((k, p)) / np.sqrt(rng.chisquare(1, (k, 1))) / lengthscale
+    phase, weight = rng.uniform(0, 2 * np.pi, k), rng.standard_normal(k) * np.sqrt(2 / k)
+    pull = rng.uniform(0.5, 3.0)
+
+    def function(U: Array) -> Array:
+        return np.asarray(np.cos(U @ spectrum.T + phase) @ weight - pull * ((U - centre) ** 2).mean(axis=1) * 4)
+
+    return box(p), function
+
+
+def ripples(rng: np.random.Generator) -> tuple[Space, Function]:
+    """A bowl or a cone under waves across turned axes."""
+    p = int(rng.integers(3, 11))
+    turn, centre = rotation(rng, p), rng.uniform(0.25, 0.75, p)
+    waves, depth, power = rng.uniform(2, 6), rng.uniform(0.03, 0.15), rng.choice([0.5, 1.0])
+
+    def function(U: Array) -> Array:
+        z = (U - centre) @ turn
+        hill = -(((z**2).mean(axis=1) + 1e-12) ** power)
+        return np.asarray(hill * (2.0 if power == 1.0 else 0.5) + depth * np.cos(2 * np.pi * waves * z).mean(axis=1))
+
+    return box(p), function
+
+
+def wide_field(rng: np.random.Generator) -> tuple[Space, Function]:
+    """Many parameters that all matter a little."""
+    p = int(rng.integers(10, 21))
+    return box(p), matern_field(rng, np.full(p, rng.uniform(0.3, 0.9) * np.sqrt(p)))
+
+
+def wide_bowl(rng: np.random.Generator) -> tuple[Space, Function]:
+    p = int(rng.integers(8, 21))
+    centre, weight = rng.uniform(0.1, 0.9, p), np.exp(rng.normal(0.0, 1.0, p))
+    power = rng.uniform(0.25, 1.0)
+    return box(p), lambda U: np.asarray(-((((U - centre) ** 2) @ weight / weight.sum()) ** power))
+
+
+def few_matter(rng: np.random.Generator) -> tuple[Space, Function]:
+    """Of many parameters two to four count, and those by themselves and not turned."""
+    p, k = int(rng.integers(8, 17)), int(rng.integers(2, 5))
+    which = rng.permutation(p)[:k]
+    field = matern_field(rng, np.full(k, rng.uniform(0.2, 0.5) * np.sqrt(k)))
+    return box(p), lambda U: field(U[:, which])
+
+
+def additive(rng: np.random.Generator) -> tuple[Space, Function]:
+    """A sum of curves of one parameter each."""
+    p = int(rng.integers(5, 13))
+    curves = [matern_field(rng, np.array([rng.uniform(0.15, 0.6)])) for _ in range(p)]
+    size = np.exp(rng.normal(0.0, 0.6, p))
+    return box(p), lambda U: np.asarray(sum(s * f(U[:, i : i + 1]) for i, (s, f) in enumerate(zip(size, curves))))
 
 
 # -- checking half --------------------------------------------------------------------------------------------------
@@ -242,6 +299,12 @@ TUNING: dict[str, Family] = {
     "valley": valley,
     "plateaus": plateaus,
     "mixed": mixed,
+    "rough-field": rough_field,
+    "ripples": ripples,
+    "wide-field": wide_field,
+    "wide-bowl": wide_bowl,
+    "few-matter": few_matter,
+    "additive": additive,
 }
 CHECKING: dict[str, Family] = {
     "tiny-network": tiny_network,
