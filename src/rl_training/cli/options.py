@@ -10,6 +10,7 @@ from typing import Any
 from rl_training.errors import UsageError
 from rl_training.experiment.config import DONKEY, TrainConfig, assignment, env_values, merged
 from rl_training.experiment.presets import resolve
+from rl_training.experiment.registry import algorithm_spec
 
 SHAPED_REWARD = "speed"  # what --reward-shaping turns on
 ENV_REWARD = "donkey"  # what the simulator itself pays
@@ -58,6 +59,7 @@ def config_of(args: argparse.Namespace) -> TrainConfig:
         over = merged(over, assignment(text))
     flags = _flags(args)
     config = resolve(args.agent, args.env, config=args.config, over=merged(flags, over))
+    algorithm_spec(config.algo)  # an unknown one is told before anything is announced
     grid = {"n_steer": args.n_steer, "n_throttle": args.n_throttle}
     if config.env != DONKEY and ("donkey" in flags or any(grid.values())):
         raise UsageError(

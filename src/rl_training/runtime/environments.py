@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
@@ -65,6 +67,8 @@ def make_single(config: TrainConfig) -> gym.Env[Any, Any]:
     arguments: dict[str, Any] = dict(config.env_kwargs)
     if config.pixels:
         arguments["render_mode"] = "rgb_array"
+        if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+            os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # or it complains that there is no screen
     try:
         env = gym.make(config.env, **arguments)
     except (gym.error.Error, ImportError) as error:  # its message names the nearest id, or the package that is missing
