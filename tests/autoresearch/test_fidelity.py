@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from rl_training.autoresearch.fidelity import level_at, to_promote, why_hopeless
-from rl_training.autoresearch.ledger import Ledger, Record, observations
+from rl_training.autoresearch.fidelity import Hopeless, hopeless, level_at, to_promote
+from rl_training.autoresearch.ledger import Ledger, Record, lessons, observations
 from rl_training.autoresearch.outcome import Ending, outcome_of
 from rl_training.autoresearch.study import Study
 from rl_training.autoresearch.training import TrainingTrials
@@ -40,25 +40,27 @@ def test_a_curve_is_read_at_its_last_point() -> None:
 
 
 def test_a_trial_that_stands_where_only_losers_stood_is_stopped() -> None:
-    assert "none of 4 trials that stood about as low as 105.0" in why_hopeless(50, 105.0, 100, PAST)
-    assert "none of 4 trials" in why_hopeless(50, 0.0, 100, PAST), "lower than all"
-    assert why_hopeless(50, 400.0, 100, PAST) == "", "among the better ones"
-    assert why_hopeless(50, 500.0, 100, PAST) == "", "better than all"
+    # Ends are 100, 200 … 900. The kin of 105 are two below and two above it, of 0 the lowest four: the same.
+    why = "stopped at step 50 of 100: none of 4 trials that stood about as low as 105.0 there reached 633.3"
+    assert hopeless(50, 105.0, 100, PAST) == Hopeless(why, foretold=250.0)
+    assert hopeless(50, 0.0, 100, PAST) == Hopeless(why.replace("105.0", "0.0"), foretold=250.0), "lower than all"
+    assert hopeless(50, 400.0, 100, PAST) is None, "among the better ones"
+    assert hopeless(50, 500.0, 100, PAST) is None, "better than all"
 
 
 def test_nobody_is_stopped_before_the_third_of_the_budget() -> None:
-    assert why_hopeless(33, 0.0, 100, PAST) == ""
-    assert why_hopeless(34, 60.0, 100, PAST) != ""
+    assert hopeless(33, 0.0, 100, PAST) is None
+    assert hopeless(34, 60.0, 100, PAST) is not None
 
 
 def test_nobody_is_stopped_where_slow_starters_recover() -> None:
-    assert why_hopeless(50, 105.0, 100, [*PAST, late(18.0)]) == ""
+    assert hopeless(50, 105.0, 100, [*PAST, late(18.0)]) is None
 
 
 def test_nobody_is_judged_by_few_or_by_shorter_trials() -> None:
-    assert why_hopeless(50, 105.0, 100, PAST[:7]) == ""
+    assert hopeless(50, 105.0, 100, PAST[:7]) is None
     short = [line(slope, range(10, 71, 10)) for slope in range(1, 10)]
-    assert why_hopeless(50, 105.0, 100, short) == ""
+    assert hopeless(50, 105.0, 100, short) is None
 
 
 def record(trial: int, reward: float | None, timesteps: int = 1000, agent: str = "fake", **more: Any) -> Record:
@@ -100,6 +102,16 @@ def test_who_is_not_trained_on(best: Record) -> None:
 def test_a_stopped_trial_speaks_of_the_steps_it_had() -> None:
     told = observations([record(1, 5.0, extra={"stopped_at": 400}), record(2, 6.0)])
     assert [(o.params["timesteps"], o.value) for o in told] == [(400, 5.0), (1000, 6.0)]
+
+
+def test_the_search_also_hears_what_a_stopped_trial_would_have_come_to() -> None:
+    stopped = record(1, 5.0, extra={"stopped_at": 400, "foretold": 8.0})
+    by_an_older_release = record(2, 4.0, extra={"stopped_at": 400})
+    not_stopped = record(3, 6.0, extra={"foretold": 9.0})
+    told = lessons([stopped, by_an_older_release, not_stopped, record(4, None)])
+    assert [(o.params["timesteps"], o.value) for o in told] == [
+        (400, 5.0), (400, 4.0), (1000, 6.0), (1000, None), (1000, 8.0),
+    ]  # fmt: skip
 
 
 def test_the_loop_trains_its_best_on_and_counts_it_as_a_trial(tmp_path: Path) -> None:
@@ -157,6 +169,7 @@ def test_a_hopeless_training_is_stopped_and_says_so(tmp_path: Path) -> None:
     assert outcome.mean_reward is not None
     assert outcome.reason.startswith("stopped at step 128 of 320: none of 4 trials")
     assert outcome.extra["stopped_at"] == 128
+    assert outcome.extra["foretold"] == 90.0
     trials.train({**setting, "timesteps": 128}, tmp_path / "short", seed=1)
     found, wanted = weights(folder / "model.zip"), weights(tmp_path / "short" / "model.zip")
     assert all(torch.equal(found[name], wanted[name]) for name in wanted), "what a budget of 128 steps gives"

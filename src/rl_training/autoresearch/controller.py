@@ -30,7 +30,7 @@ from rl_training.autoresearch.champion import (
 )
 from rl_training.autoresearch.fidelity import to_promote
 from rl_training.autoresearch.job import Task, is_run
-from rl_training.autoresearch.ledger import Comparable, Ledger, Record, observations, select
+from rl_training.autoresearch.ledger import Comparable, Ledger, Record, lessons, select
 from rl_training.autoresearch.lock import StudyLock
 from rl_training.autoresearch.narrator import Narrator, seconds_left
 from rl_training.autoresearch.outcome import Ending, Outcome, outcome_of
@@ -212,7 +212,7 @@ class Controller:
         longer = self._longer_training(trial, now)
         if longer is not None:
             return longer, Proposal(longer.params, f"trial {longer.continues} goes on")
-        known = observations(record for record in records if not self._strategy.why_not(record.params))
+        known = lessons(record for record in records if not self._strategy.why_not(record.params))
         proposal = self._strategy.next(known, [task.params for task in running], self._options.seed)
         params = {} if isinstance(proposal, Finished) else proposal.params
         return Task(trial, params, seed, now), proposal

@@ -10,7 +10,9 @@ that stood where it stands are known, and none of them came among the better one
 recover, some did, so nobody is stopped.
 
 What is learned of a stopped trial is true: its reward is that of its setting at the steps it was trained, as
-``timesteps`` is searched like any other parameter. What is learned of a longer one, too: it goes on from the resume
+``timesteps`` is searched like any other parameter. That alone would leave the search free to hope that the same setting
+shines at the budget it was not given, and to propose its neighbours again and again; so it also hears what the trials
+that stood there came to. What is learned of a longer one is true, too: it goes on from the resume
 point of its origin, and so is the trial that would have been made with the larger budget at once. (Both to the last
 bit where no schedule looks ahead to the end of the budget; DQN's exploration does.)
 """
@@ -19,6 +21,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,33 +40,41 @@ PAUSE = 3  # one trial in so many may be a promotion: the search goes on
 BEST = 0.2  # share of the trials that deserve one
 
 
+class Hopeless(NamedTuple):
+    """Why a trial need not go on, in one sentence, and where those that stood there ended, on average."""
+
+    reason: str
+    foretold: float
+
+
 def level_at(curve: Curve, step: float) -> float | None:
     """Where a trial stood at a step; None before its first level."""
     index = bisect_right(curve, step, key=lambda point: point[0])
     return curve[index - 1][1] if index else None
 
 
-def why_hopeless(step: float, level: float, total: float, past: Sequence[Curve]) -> str:
-    """Why a trial that stands there need not go on, in one sentence; empty if it should."""
+def hopeless(step: float, level: float, total: float, past: Sequence[Curve]) -> Hopeless | None:
+    """The verdict on a trial that stands there; None if it should go on."""
     if step < UNTOUCHED * total:
-        return ""
+        return None
     known = []  # (level at this step, level at the end) of trials that had about as long
     for curve in past:
         here, end = level_at(curve, step), level_at(curve, total)
         if here is not None and end is not None and curve[-1][0] >= SAME_LENGTH * total:
             known.append((here, end))
     if len(known) < ENOUGH:
-        return ""
+        return None
     known.sort()
     lower = bisect_right(known, level, key=lambda pair: pair[0])
-    kin = known[: max(lower + ABOVE, KIN)]
+    kin = [end for _, end in known[: max(lower + ABOVE, KIN)]]
     bar = float(np.quantile([end for _, end in known], BETTER))
-    if any(end >= bar for _, end in kin):
-        return ""
-    return (
+    if max(kin) >= bar:
+        return None
+    reason = (
         f"stopped at step {step:.0f} of {total:.0f}: none of {len(kin)} trials that stood about as low as {level:.1f} "
         f"there reached {bar:.1f}"
     )
+    return Hopeless(reason, float(np.mean(kin)))
 
 
 def to_promote(records: Sequence[Record], running: Collection[int | None], longest: int) -> tuple[Record, int] | None:

@@ -7,7 +7,7 @@ Files of a run folder that the loop reads and writes; the trial adds its own bes
     task.json      what to do, written before the process starts
     process.json   who does it: pid and start time
     retest.json    of a retest: fresh_reward of the model it tests, own_fresh_reward of its own over the same episodes
-    stopped.json   stopped_at and reason, of a trial that ended early by its learning curve
+    stopped.json   stopped_at, reason and foretold, of a trial that ended early by its learning curve
     result.json    run_status, mean_reward, std_reward, `model` (its file, model.zip unless said), sha256 of the models
                    by file, and whatever else the trial reports: says that the training is over
     model.zip      the policy

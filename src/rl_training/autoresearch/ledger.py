@@ -19,7 +19,8 @@ What a study knows (observations, champion, next number) is folded from these li
     own_fresh_reward  of a retest: the reward of its own model on the same
     interrupted       ended by us or with its controller, so that it says nothing of its setting
     continues         trial whose training this one took further (see fidelity.py)
-    extra             what the trial reported; `stopped_at`, of one that was stopped early: the steps it was trained
+    extra             what the trial reported; of one that was stopped early: `stopped_at`, the steps it was trained,
+                      and `foretold`, the reward to which trials came that stood there and went on
 
 Only the unfinished last line that a crash may leave is ever cut off; it is kept in ``….jsonl.rejected``, with a copy of
 every line that is not a record.
@@ -92,6 +93,12 @@ class Record:
         if self.stopped_at is None or "timesteps" not in self.params:
             return self.params
         return {**self.params, "timesteps": self.stopped_at}
+
+    @property
+    def foretold(self) -> float | None:
+        """What the whole budget would have given a stopped trial, by those like it; None for any other."""
+        reward: Any = self.extra.get("foretold")
+        return float(reward) if self.stopped_at is not None and _fits(reward, "float") else None
 
     def to_line(self) -> bytes:
         return json.dumps(asdict(self), allow_nan=False, default=str).encode() + b"\n"
@@ -272,5 +279,12 @@ def select(records: Iterable[Record], comparable: Comparable) -> tuple[list[Reco
 
 
 def observations(records: Iterable[Record]) -> list[Observation]:
-    """What the optimiser learns from: rewards, and failures that are the setting's own fault."""
+    """What the trials have shown: rewards, and failures that are the setting's own fault."""
     return [Observation(record.trained, record.mean_reward) for record in records if record.speaks_of_its_setting]
+
+
+def lessons(records: Iterable[Record]) -> list[Observation]:
+    """What the optimiser learns from: what was shown, and of stopped trials also what their whole budget would have."""
+    records = list(records)
+    stopped = [record for record in records if record.foretold is not None]
+    return observations(records) + [Observation(record.params, record.foretold) for record in stopped]

@@ -77,6 +77,7 @@ def outcome_of(folder: Path, ending: Ending) -> Outcome:
     stopped = read_json(folder / "stopped.json") or {}
     if isinstance(stopped.get("stopped_at"), int):
         extra["stopped_at"] = stopped["stopped_at"]
+        extra["foretold"] = _number(stopped.get("foretold"))
     digests = result.get("sha256")
     fault = _fault_of(folder / name, digests.get(name) if isinstance(digests, dict) else None)
     if fault:

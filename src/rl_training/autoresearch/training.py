@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rl_training.autoresearch.fidelity import Curve, why_hopeless
+from rl_training.autoresearch.fidelity import Curve, hopeless
 from rl_training.autoresearch.ledger import Comparable, Ledger, select
 from rl_training.autoresearch.space import Parameter, Space
 from rl_training.autoresearch.study import Study
@@ -87,10 +87,11 @@ class TrainingTrials:
 
         past, least, total = past_curves(folder.parent.parent, self.comparable), self.stop_from, config.total_timesteps
 
-        def why(step: float, level: float) -> str:
-            return why_hopeless(step, level, total, past) if step >= least else ""
+        def judge(step: float, level: float) -> dict[str, Any] | None:
+            verdict = hopeless(step, level, total, past) if step >= least else None
+            return None if verdict is None else verdict._asdict()
 
-        return [StopWhen(why, folder, "stopped.json")]
+        return [StopWhen(judge, folder, "stopped.json")]
 
     def evaluate(self, model: Path, seed: int) -> float:
         config = find_checkpoint(model).config or self.base

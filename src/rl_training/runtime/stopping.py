@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
@@ -13,16 +14,16 @@ from rl_training.report.learning_curve import evaluation_curve
 
 
 class StopWhen(BaseCallback):
-    """Asks ``why(step, level)`` after each look for the best policy; an answer ends the training and is noted.
+    """Asks ``judge(step, level)`` after each look for the best policy; facts in answer end the training and are noted.
 
     The look's score is the level, since what a policy earns while it explores says little of how it drives. The policy
     is whole at that moment, so what is evaluated afterwards is what a shorter budget would have given.
     """
 
-    def __init__(self, why: Callable[[float, float], str], folder: Path, note: str) -> None:
+    def __init__(self, judge: Callable[[float, float], dict[str, Any] | None], folder: Path, note: str) -> None:
         super().__init__()
-        self.why, self.folder, self.note = why, folder, note
-        self.reason = ""
+        self.judge, self.folder, self.note = judge, folder, note
+        self.is_over = False
         self.seen = 0  # bytes of the looks: a rollout may be a single step, and most bring no look
 
     def _on_rollout_start(self) -> None:
@@ -32,10 +33,11 @@ class StopWhen(BaseCallback):
             return
         self.seen = size
         looks = evaluation_curve(self.folder)
-        if looks and looks[-1][0] == self.num_timesteps and not self.reason:
-            self.reason = self.why(*looks[-1])
-            if self.reason:
-                write_json(self.folder / self.note, {"stopped_at": self.num_timesteps, "reason": self.reason})
+        if looks and looks[-1][0] == self.num_timesteps and not self.is_over:
+            facts = self.judge(*looks[-1])
+            if facts is not None:
+                self.is_over = True
+                write_json(self.folder / self.note, {"stopped_at": self.num_timesteps, **facts})
 
     def _on_step(self) -> bool:
-        return not self.reason
+        return not self.is_over
