@@ -26,7 +26,7 @@ from tests.autoresearch.fake_study import COMPARABLE, Script
 from tests.autoresearch.fake_trials import STATUS_OF, FakeTrials, reward_of
 
 ROOT = Path(__file__).parents[2]
-LIMITS = Limits(seconds=8.0, memory_bytes=400 << 20, silence=6.0, grace=0.3)
+LIMITS = Limits(seconds=20.0, memory_bytes=400 << 20, silence=15.0, grace=0.3)
 FAULTS = ("killed", "hangs", "eats_memory", "nan")
 
 
