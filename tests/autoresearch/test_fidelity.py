@@ -32,7 +32,7 @@ def late(slope: float) -> list[tuple[float, float]]:
     return [(float(step), slope * max(0, step - 50)) for step in STEPS]
 
 
-PAST = [line(slope) for slope in (1, 2, 3, 4, 5, 6, 7, 8, 9)]
+PAST = [line(slope) for slope in range(1, 14)]
 
 
 def test_a_curve_is_read_at_its_last_point() -> None:
@@ -40,12 +40,12 @@ def test_a_curve_is_read_at_its_last_point() -> None:
 
 
 def test_a_trial_that_stands_where_only_losers_stood_is_stopped() -> None:
-    # Ends are 100, 200 … 900. The kin of 105 are two below and two above it, of 0 the lowest four: the same.
-    why = "stopped at step 50 of 100: none of 4 trials that stood about as low as 105.0 there reached 633.3"
-    assert hopeless(50, 105.0, 100, PAST) == Hopeless(why, foretold=250.0)
-    assert hopeless(50, 0.0, 100, PAST) == Hopeless(why.replace("105.0", "0.0"), foretold=250.0), "lower than all"
+    # Ends are 100, 200 … 1300. The kin of 155 are three below and three above it, of 0 the lowest six: the same.
+    why = "stopped at step 50 of 100: none of 6 trials that stood about as low as 155.0 there reached 700.0"
+    assert hopeless(50, 155.0, 100, PAST) == Hopeless(why, foretold=350.0)
+    assert hopeless(50, 0.0, 100, PAST) == Hopeless(why.replace("155.0", "0.0"), foretold=350.0), "lower than all"
     assert hopeless(50, 400.0, 100, PAST) is None, "among the better ones"
-    assert hopeless(50, 500.0, 100, PAST) is None, "better than all"
+    assert hopeless(50, 700.0, 100, PAST) is None, "better than all"
 
 
 def test_nobody_is_stopped_before_the_third_of_the_budget() -> None:
@@ -58,8 +58,8 @@ def test_nobody_is_stopped_where_slow_starters_recover() -> None:
 
 
 def test_nobody_is_judged_by_few_or_by_shorter_trials() -> None:
-    assert hopeless(50, 105.0, 100, PAST[:7]) is None
-    short = [line(slope, range(10, 71, 10)) for slope in range(1, 10)]
+    assert hopeless(50, 105.0, 100, PAST[:11]) is None
+    short = [line(slope, range(10, 71, 10)) for slope in range(1, 14)]
     assert hopeless(50, 105.0, 100, short) is None
 
 
@@ -153,7 +153,7 @@ def test_a_hopeless_training_is_stopped_and_says_so(tmp_path: Path) -> None:
     trials = TrainingTrials(resolve(config="ppo/cartpole", over=TINY))
     ours = trials.comparable
     ledger = Ledger(study.results).repair()
-    for number in range(1, 10):  # three are good from the start, the others never
+    for number in range(1, 14):  # seven are good from the start, the others never
         folder = study.run_folder(number)
         folder.mkdir(parents=True)
         level = 900.0 if number > 6 else 90.0
@@ -161,13 +161,13 @@ def test_a_hopeless_training_is_stopped_and_says_so(tmp_path: Path) -> None:
         (folder / "evaluations.jsonl").write_text("\n".join(looks) + "\n")
         facts = {"env_set": ours.env_set, "reward_version": ours.reward_version}
         ledger.append(record(number, level, 320, "ppo", model_path=f"models/{folder.name}/model.zip", **facts))
-    folder = study.run_folder(10)
+    folder = study.run_folder(14)
     setting = {**SETTING, "timesteps": 320}
     stopping = replace(trials, base=replace(trials.base, eval_interval=64), stop_from=64)
     stopping.train(setting, folder, seed=1)
     outcome = outcome_of(folder, Ending(0))
     assert outcome.mean_reward is not None
-    assert outcome.reason.startswith("stopped at step 128 of 320: none of 4 trials")
+    assert outcome.reason.startswith("stopped at step 128 of 320: none of 6 trials")
     assert outcome.extra["stopped_at"] == 128
     assert outcome.extra["foretold"] == 90.0
     trials.train({**setting, "timesteps": 128}, tmp_path / "short", seed=1)

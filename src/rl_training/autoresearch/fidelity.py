@@ -6,7 +6,7 @@ Symbols
     past    curves of finished trials that ran to their end, so that where they ended is known
 
 Both rules learn from the study's own trials and assume nothing of the curves' shape. A trial is hopeless when trials
-that stood where it stands are known, and none of them came among the better ones. In a study where slow starters
+that stood where it stands are known, and none of them came among the better half. In a study where slow starters
 recover, some did, so nobody is stopped.
 
 What is learned of a stopped trial is true: its reward is that of its setting at the steps it was trained, as
@@ -30,11 +30,12 @@ from rl_training.autoresearch.ledger import Record
 Curve = Sequence[tuple[float, float]]
 
 UNTOUCHED = 1 / 3  # share of its budget that every trial gets
-ENOUGH = 8  # finished trials before one is judged by them
-KIN = 4  # of them, the lowest at that step, are looked at in any case
-ABOVE = 2  # next above a trial are looked at too: levels are noisy
+ENOUGH = 12  # finished trials before one is judged by them
+KIN = 6  # of them, the lowest at that step, are looked at in any case
+ABOVE = 3  # next above a trial are looked at too: levels are noisy
 SAME_LENGTH = 0.8  # of a budget, that a trial must have had to be compared at its end
-BETTER = 2 / 3  # quantile that is still worth hoping for
+BETTER = 1 / 2  # quantile that is still worth hoping for; 2/3 cost one in five of the best (docs/experiments.md)
+FIRST = 8  # finished trials before the best of them is trained on
 LONGER = 2.0  # times the budget of its origin has a promoted trial, at most the longest
 PAUSE = 3  # one trial in so many may be a promotion: the search goes on
 BEST = 0.2  # share of the trials that deserve one
@@ -86,7 +87,7 @@ def to_promote(records: Sequence[Record], running: Collection[int | None], longe
     if any(record.continues is not None for record in records[-(PAUSE - 1) :]) or any(o is not None for o in running):
         return None
     whole = [r for r in records if r.mean_reward is not None and r.retest_of is None and r.stopped_at is None]
-    if len(whole) < ENOUGH:
+    if len(whole) < FIRST:
         return None
     whole.sort(key=lambda record: -(record.mean_reward or 0.0))
     for record in whole[: max(1, round(BEST * len(whole)))]:
