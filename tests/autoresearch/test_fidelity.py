@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from rl_training.autoresearch.fidelity import Hopeless, hopeless, level_at, to_promote
+from rl_training.autoresearch.fidelity import Hopeless, best_so_far, hopeless, level_at, to_promote
 from rl_training.autoresearch.ledger import Ledger, Record, lessons, observations
 from rl_training.autoresearch.outcome import Ending, outcome_of
 from rl_training.autoresearch.study import Study
@@ -32,20 +32,26 @@ def late(slope: float) -> list[tuple[float, float]]:
     return [(float(step), slope * max(0, step - 50)) for step in STEPS]
 
 
-PAST = [line(slope) for slope in range(1, 14)]
+PAST = [line(slope) for slope in range(1, 20)]
 
 
 def test_a_curve_is_read_at_its_last_point() -> None:
     assert [level_at(line(1.0), step) for step in (9, 10, 19, 20, 500)] == [None, 10.0, 10.0, 20.0, 100.0]
 
 
+def test_a_policy_that_gets_worse_after_its_peak_has_lost_nothing() -> None:
+    looks = [(10.0, 3.0), (20.0, 9.0), (30.0, 4.0), (40.0, 10.0)]
+    assert best_so_far(looks) == [(10.0, 3.0), (20.0, 9.0), (30.0, 9.0), (40.0, 10.0)]
+    assert best_so_far([]) == []
+
+
 def test_a_trial_that_stands_where_only_losers_stood_is_stopped() -> None:
-    # Ends are 100, 200 … 1300. The kin of 155 are three below and three above it, of 0 the lowest six: the same.
+    # Ends are 100, 200 … 1900. The kin of 155 are three below and three above it, of 0 the lowest six: the same.
     why = "stopped at step 50 of 100: none of 6 trials that stood about as low as 155.0 there reached 700.0"
     assert hopeless(50, 155.0, 100, PAST) == Hopeless(why, foretold=350.0)
     assert hopeless(50, 0.0, 100, PAST) == Hopeless(why.replace("155.0", "0.0"), foretold=350.0), "lower than all"
-    assert hopeless(50, 400.0, 100, PAST) is None, "among the better ones"
-    assert hopeless(50, 700.0, 100, PAST) is None, "better than all"
+    assert hopeless(50, 205.0, 100, PAST) is None, "its kin include one that came out of the worst third"
+    assert hopeless(50, 999.0, 100, PAST) is None, "better than all"
 
 
 def test_nobody_is_stopped_before_the_third_of_the_budget() -> None:
@@ -58,8 +64,8 @@ def test_nobody_is_stopped_where_slow_starters_recover() -> None:
 
 
 def test_nobody_is_judged_by_few_or_by_shorter_trials() -> None:
-    assert hopeless(50, 105.0, 100, PAST[:11]) is None
-    short = [line(slope, range(10, 71, 10)) for slope in range(1, 14)]
+    assert hopeless(50, 105.0, 100, PAST[:17]) is None
+    short = [line(slope, range(10, 71, 10)) for slope in range(1, 20)]
     assert hopeless(50, 105.0, 100, short) is None
 
 
@@ -153,7 +159,7 @@ def test_a_hopeless_training_is_stopped_and_says_so(tmp_path: Path) -> None:
     trials = TrainingTrials(resolve(config="ppo/cartpole", over=TINY))
     ours = trials.comparable
     ledger = Ledger(study.results).repair()
-    for number in range(1, 14):  # seven are good from the start, the others never
+    for number in range(1, 21):  # fourteen are good from the start, the others never
         folder = study.run_folder(number)
         folder.mkdir(parents=True)
         level = 900.0 if number > 6 else 90.0
@@ -161,7 +167,7 @@ def test_a_hopeless_training_is_stopped_and_says_so(tmp_path: Path) -> None:
         (folder / "evaluations.jsonl").write_text("\n".join(looks) + "\n")
         facts = {"env_set": ours.env_set, "reward_version": ours.reward_version}
         ledger.append(record(number, level, 320, "ppo", model_path=f"models/{folder.name}/model.zip", **facts))
-    folder = study.run_folder(14)
+    folder = study.run_folder(21)
     setting = {**SETTING, "timesteps": 320}
     stopping = replace(trials, base=replace(trials.base, eval_interval=64), stop_from=64)
     stopping.train(setting, folder, seed=1)

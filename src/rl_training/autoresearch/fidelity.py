@@ -1,12 +1,13 @@
 """Short trials are cheap: which trial need not run to its end, and which deserves a longer one.
 
 Symbols
-    curve   (step, level) pairs, rising in step: the mean rewards of a run's looks for its best policy
+    curve   (step, level) pairs, rising in step: the best mean reward of a run's looks so far, which is what it would
+            have to show if it ended there; a policy that gets worse after its peak has lost nothing
     total   env steps a trial was given; a trial is never stopped before the third of it
     past    curves of finished trials that ran to their end, so that where they ended is known
 
 Both rules learn from the study's own trials and assume nothing of the curves' shape. A trial is hopeless when trials
-that stood where it stands are known, and none of them came among the better half. In a study where slow starters
+that stood where it stands are known, and none of them left the worst third. In a study where slow starters
 recover, some did, so nobody is stopped.
 
 What is learned of a stopped trial is true: its reward is that of its setting at the steps it was trained, as
@@ -19,6 +20,7 @@ bit where no schedule looks ahead to the end of the budget; DQN's exploration do
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -30,11 +32,13 @@ from rl_training.autoresearch.ledger import Record
 Curve = Sequence[tuple[float, float]]
 
 UNTOUCHED = 1 / 3  # share of its budget that every trial gets
-ENOUGH = 12  # finished trials before one is judged by them
+ENOUGH = 18  # finished trials before one is judged by them: the worst third is then its kin
 KIN = 6  # of them, the lowest at that step, are looked at in any case
 ABOVE = 3  # next above a trial are looked at too: levels are noisy
 SAME_LENGTH = 0.8  # of a budget, that a trial must have had to be compared at its end
-BETTER = 1 / 2  # quantile that is still worth hoping for; 2/3 cost one in five of the best (docs/experiments.md)
+POOR = (
+    1 / 3
+)  # quantile above which an end is worth waiting for; 2/3 cost three in ten of the best (docs/experiments.md)
 FIRST = 8  # finished trials before the best of them is trained on
 LONGER = 2.0  # times the budget of its origin has a promoted trial, at most the longest
 PAUSE = 3  # one trial in so many may be a promotion: the search goes on
@@ -46,6 +50,12 @@ class Hopeless(NamedTuple):
 
     reason: str
     foretold: float
+
+
+def best_so_far(looks: Curve) -> Curve:
+    """The curve of a run's looks (step, mean reward)."""
+    levels = itertools.accumulate((reward for _, reward in looks), max)
+    return [(step, level) for (step, _), level in zip(looks, levels, strict=True)]
 
 
 def level_at(curve: Curve, step: float) -> float | None:
@@ -68,14 +78,14 @@ def hopeless(step: float, level: float, total: float, past: Sequence[Curve]) -> 
     known.sort()
     lower = bisect_right(known, level, key=lambda pair: pair[0])
     kin = [end for _, end in known[: max(lower + ABOVE, KIN)]]
-    bar = float(np.quantile([end for _, end in known], BETTER))
+    bar = float(np.quantile([end for _, end in known], POOR))
     if max(kin) >= bar:
         return None
     reason = (
         f"stopped at step {step:.0f} of {total:.0f}: none of {len(kin)} trials that stood about as low as {level:.1f} "
         f"there reached {bar:.1f}"
     )
-    return Hopeless(reason, float(np.mean(kin)))
+    return Hopeless(reason, max(level, float(np.mean(kin))))
 
 
 def to_promote(records: Sequence[Record], running: Collection[int | None], longest: int) -> tuple[Record, int] | None:

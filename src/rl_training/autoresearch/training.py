@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rl_training.autoresearch.fidelity import Curve, hopeless
+from rl_training.autoresearch.fidelity import Curve, best_so_far, hopeless
 from rl_training.autoresearch.ledger import Comparable, Ledger, select
 from rl_training.autoresearch.space import Parameter, Space
 from rl_training.autoresearch.study import Study
@@ -87,7 +87,8 @@ class TrainingTrials:
 
         past, least, total = past_curves(folder.parent.parent, self.comparable), self.stop_from, config.total_timesteps
 
-        def judge(step: float, level: float) -> dict[str, Any] | None:
+        def judge(looks: Curve) -> dict[str, Any] | None:
+            step, level = best_so_far(looks)[-1]
             verdict = hopeless(step, level, total, past) if step >= least else None
             return None if verdict is None else verdict._asdict()
 
@@ -132,7 +133,7 @@ def past_curves(root: Path, comparable: Comparable) -> list[Curve]:
     study = Study(root)
     records = select([*Ledger(study.sweep_results).records, *Ledger(study.results).records], comparable)[0]
     whole = [record for record in records if record.model_path is not None and record.stopped_at is None]
-    curves: list[Curve] = [evaluation_curve((root / str(record.model_path)).parent) for record in whole]
+    curves = [best_so_far(evaluation_curve((root / str(record.model_path)).parent)) for record in whole]
     return [curve for curve in curves if curve]
 
 

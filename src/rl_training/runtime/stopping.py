@@ -12,15 +12,17 @@ from rl_training.experiment.atomic import write_json
 from rl_training.experiment.run_folder import RunFolder
 from rl_training.report.learning_curve import evaluation_curve
 
+Looks = list[tuple[float, float]]
+
 
 class StopWhen(BaseCallback):
-    """Asks ``judge(step, level)`` after each look for the best policy; facts in answer end the training and are noted.
+    """Asks ``judge(looks)`` after each look for the best policy; facts in answer end the training and are noted.
 
-    The look's score is the level, since what a policy earns while it explores says little of how it drives. The policy
+    Looks are (step, mean reward) pairs: what a policy earns while it explores says little of how it drives. The policy
     is whole at that moment, so what is evaluated afterwards is what a shorter budget would have given.
     """
 
-    def __init__(self, judge: Callable[[float, float], dict[str, Any] | None], folder: Path, note: str) -> None:
+    def __init__(self, judge: Callable[[Looks], dict[str, Any] | None], folder: Path, note: str) -> None:
         super().__init__()
         self.judge, self.folder, self.note = judge, folder, note
         self.is_over = False
@@ -34,7 +36,7 @@ class StopWhen(BaseCallback):
         self.seen = size
         looks = evaluation_curve(self.folder)
         if looks and looks[-1][0] == self.num_timesteps and not self.is_over:
-            facts = self.judge(*looks[-1])
+            facts = self.judge(looks)
             if facts is not None:
                 self.is_over = True
                 write_json(self.folder / self.note, {"stopped_at": self.num_timesteps, **facts})
