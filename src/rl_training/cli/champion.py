@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rl_training.cli.autoresearch import add_study_argument
 from rl_training.cli.console import console, table
-from rl_training.cli.options import require_at_least
+from rl_training.cli.options import require_at_least, use_threads_of
 from rl_training.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
@@ -119,6 +119,7 @@ def drive(model: Path, track: str | None, seconds: float, film: str | Path, watc
     config = find_checkpoint(model).config
     if config is None or not config.is_donkey:
         raise ModelError("The champion's config.yaml says nothing of a car, so there is nothing to show.")
+    use_threads_of(config)
     spec = algorithm_spec(config.algo)
     policy = spec.load(spec.algorithm(), model, None, config.device)
     showing = show(policy, config.donkey, track or config.donkey.tracks[0], seconds=seconds, watch=watch)

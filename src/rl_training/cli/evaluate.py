@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rl_training.cli.autoresearch import add_study_argument
 from rl_training.cli.console import console, table
+from rl_training.cli.options import use_threads_of
 from rl_training.errors import ModelError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -132,6 +133,7 @@ def _load(path: Path, trust: bool, config_name: str | None = None) -> tuple[Any,
             f"There is no config.yaml beside {found.model}, so its algorithm and env are not known; "
             "give the run folder that 'train' made, or say with --config what it was trained on."
         )
+    use_threads_of(config)
     algorithm = algorithm_spec(config.algo)
     model = algorithm.load(algorithm.algorithm(), found.model, None, config.device)
     return model, config.donkey if config.is_donkey else config

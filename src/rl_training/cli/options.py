@@ -44,6 +44,13 @@ def given_config_flags(args: argparse.Namespace) -> list[str]:
     return [action.option_strings[0] for action in shown if getattr(args, action.dest) != action.default]
 
 
+def use_threads_of(config: TrainConfig) -> None:
+    """Compute on as many threads as the training did: more of them only wait for each other in so small networks."""
+    import torch
+
+    torch.set_num_threads(config.torch_threads)
+
+
 def require_at_least(args: argparse.Namespace, least: Mapping[str, int]) -> None:
     """UsageError for a flag whose number is below the one given here, or is none."""
     for name, bound in least.items():
