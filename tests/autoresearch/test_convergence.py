@@ -63,3 +63,17 @@ def test_one_lucky_verdict_does_not_end_a_search(monkeypatch):
     assert [verdict.stop for verdict in verdicts] == [True, False, False]
     assert "only for 1 of the 3 trials in a row" in verdicts[2].reason
     assert not check_convergence(LINE, observe(28, 0.1), 0, min_trials=27).stop
+
+
+def test_what_is_only_foretold_counts_as_no_trial(monkeypatch):
+    told = observe(19, 0.1)
+    guesses = [Observation({"x": 0.2}, 0.5, foretold=True)] * 5
+    assert "19 of the 20 trials" in check_convergence(LINE, told + guesses, 0).reason
+    # Going back a trial takes it away with what was foretold after it.
+    asked = []
+    monkeypatch.setattr(
+        convergence, "gain_and_noise", lambda space, good, seed: (asked.append(len(good)) or 0.5, 1.0, "made up")
+    )
+    verdict = check_convergence(LINE, [*observe(30, 0.1)[:-1], guesses[0], told[0], guesses[0]], 0)
+    assert asked == [32, 30, 28]
+    assert verdict.reason.startswith("Converged after 30 trials")

@@ -115,8 +115,8 @@ def test_the_search_also_hears_what_a_stopped_trial_would_have_come_to() -> None
     by_an_older_release = record(2, 4.0, extra={"stopped_at": 400})
     not_stopped = record(3, 6.0, extra={"foretold": 9.0})
     told = lessons([stopped, by_an_older_release, not_stopped, record(4, None)])
-    assert [(o.params["timesteps"], o.value) for o in told] == [
-        (400, 5.0), (400, 4.0), (1000, 6.0), (1000, None), (1000, 8.0),
+    assert [(o.params["timesteps"], o.value, o.foretold) for o in told] == [
+        (400, 5.0, False), (1000, 8.0, True), (400, 4.0, False), (1000, 6.0, False), (1000, None, False),
     ]  # fmt: skip
 
 

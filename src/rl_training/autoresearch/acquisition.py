@@ -57,10 +57,12 @@ Score = Callable[[Array], tuple[Array, Array, Array]]  # U -> mean, std, ucb
 
 @dataclass(frozen=True)
 class Observation:
-    """One finished trial. ``value`` is None if it failed; a failure is a status and not a reward."""
+    """One finished trial. ``value`` is None if it failed; a failure is a status and not a reward. It is ``foretold`` if
+    nobody saw it, but trials like it make it likely: the model learns from it, and it counts as no trial."""
 
     params: Params
     value: float | None
+    foretold: bool = False
 
     @property
     def ok(self) -> bool:

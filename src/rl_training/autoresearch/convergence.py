@@ -48,9 +48,10 @@ def check_convergence(
     """Whether more trials are worth their time. Needs at least ``min_trials``, and p + 1, trials with a value."""
     good = [observation for observation in observations if observation.ok]
     needed = max(min_trials, len(space) + 1)
-    if len(good) < needed:
+    trials = [place for place, observation in enumerate(good) if not observation.foretold]
+    if len(trials) < needed:
         reason = (
-            f"Searching on: {len(good)} of the {needed} trials needed before convergence can be judged have a value."
+            f"Searching on: {len(trials)} of the {needed} trials needed before convergence can be judged have a value."
         )
         return Convergence(False, float("inf"), float("nan"), reason)
     gain, noise, source = gain_and_noise(space, good, seed)
@@ -59,11 +60,11 @@ def check_convergence(
     if gain >= noise:
         return Convergence(False, gain, noise, f"Searching on: {figures}.")
     for before in range(1, IN_A_ROW):
-        earlier = good[:-before]
-        if len(earlier) < needed or not _settled(space, earlier, seed):
+        earlier = good[: trials[-before]]
+        if len(trials) - before < needed or not _settled(space, earlier, seed):
             held = f"for {before} of the {IN_A_ROW} trials in a row that it takes"
             return Convergence(False, gain, noise, f"Searching on: {figures}, but only {held}.")
-    return Convergence(True, gain, noise, f"Converged after {len(good)} trials: {figures}.")
+    return Convergence(True, gain, noise, f"Converged after {len(trials)} trials: {figures}.")
 
 
 def _settled(space: Space, good: Sequence[Observation], seed: int) -> bool:

@@ -285,6 +285,9 @@ def observations(records: Iterable[Record]) -> list[Observation]:
 
 def lessons(records: Iterable[Record]) -> list[Observation]:
     """What the optimiser learns from: what was shown, and of stopped trials also what their whole budget would have."""
-    records = list(records)
-    stopped = [record for record in records if record.foretold is not None]
-    return observations(records) + [Observation(record.params, record.foretold) for record in stopped]
+    told: list[Observation] = []
+    for record in records:
+        told += observations([record])
+        if record.foretold is not None:
+            told.append(Observation(record.params, record.foretold, foretold=True))
+    return told
