@@ -173,7 +173,6 @@ def measure(quick: bool) -> list[dict[str, Any]]:
     env_row("160x120 RGB, fences and trees (mini_monaco), 16 cars", "mini_monaco", rgb, 16, ">= 8,000")
     env_row("160x120 RGB, hills (thunderhill), 16 cars", "thunderhill", rgb, 16, ">= 8,000")
     env_row("160x120 RGB, flat (generated_track), 1 car", "generated_track", rgb, 1, "")
-    env_row("80x40 grey policy view, bare ground (generated_road), 16 cars", "generated_road", grey, 16, ">= 150,000")
     env_row("80x40 grey policy view (generated_track), 16 cars", "generated_track", grey, 16, ">= 150,000")
     env_row("80x40 grey policy view (warren), 16 cars", "warren", grey, 16, ">= 150,000")
     env_row("80x40 grey policy view (mountain_track), 16 cars", "mountain_track", grey, 16, "")
