@@ -13,9 +13,9 @@ recover, some did, so nobody is stopped.
 What is learned of a stopped trial is true: its reward is that of its setting at the steps it was trained, as
 ``timesteps`` is searched like any other parameter. That alone would leave the search free to hope that the same setting
 shines at the budget it was not given, and to propose its neighbours again and again; so it also hears what the trials
-that stood there came to. What is learned of a longer one is true, too: it goes on from the resume
-point of its origin, and so is the trial that would have been made with the larger budget at once. (Both to the last
-bit where no schedule looks ahead to the end of the budget; DQN's exploration does.)
+that stood there came to. What is learned of a longer one is true, too: it goes on from the resume point of its origin,
+and so is the trial that would have been made with the larger budget at once. (Both to the last bit where no schedule
+looks ahead to the end of the budget; DQN's exploration does.)
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ ENOUGH = 18  # finished trials before one is judged by them: the worst third is 
 KIN = 6  # of them, the lowest at that step, are looked at in any case
 ABOVE = 3  # next above a trial are looked at too: levels are noisy
 SAME_LENGTH = 0.8  # of a budget, that a trial must have had to be compared at its end
-POOR = (
-    1 / 3
-)  # quantile above which an end is worth waiting for; 2/3 cost three in ten of the best (docs/experiments.md)
+POOR = 1 / 3  # quantile above which an end is worth waiting for; at 2/3, three of the ten best were lost
 FIRST = 8  # finished trials before the best of them is trained on
 LONGER = 2.0  # times the budget of its origin has a promoted trial, at most the longest
 PAUSE = 3  # one trial in so many may be a promotion: the search goes on
